@@ -1,0 +1,137 @@
+// The way of a conversion: find the checkpoint, build the graph, write the file, open it as a host would, give it its name.
+#include "linnet/convert.h"
+
+#include <filesystem>
+#include <new>
+
+#include "converter/architectures/architecture.h"
+#include "converter/checkpoint/checkpoint.h"
+#include "converter/message.h"
+#include "converter/model_file.h"
+#include "linnet/c.h"
+#include "runtime/status.h"
+
+namespace linnet {
+
+using namespace converter;
+
+namespace {
+
+void check_dtype(linnet_dtype dtype) {
+  if (dtype == LINNET_F32 || dtype == LINNET_F16 || dtype == LINNET_BF16) return;
+  fail(LINNET_UNSUPPORTED, "dtype ", dtype_name(dtype), " is not written yet by this version; f32, f16 and bf16 are");
+}
+
+Graph build_graph(const Checkpoint& checkpoint, std::optional<linnet_dtype> wanted, ConvertReport* report) {
+  const Family& family = find_family(checkpoint.config());
+  refuse_quantized_tensors(checkpoint, family);
+  report->dtype = wanted.value_or(stored_dtype(checkpoint, family));
+  report->architecture = family.model_type;
+  ModelBuilder b(checkpoint, report->dtype);
+  family.build(b);
+  check_all_used(b, family);
+  Graph& g = b.graph;
+  g.name = checkpoint.name();
+  g.architecture = family.model_type;
+  const Generation tokens = read_generation(checkpoint.config(), checkpoint.generation_config(), family.tokens, g.vocabulary, &report->notes);
+  g.bos = tokens.bos;
+  g.pad = tokens.pad;
+  g.eos = tokens.eos;
+  g.temperature = tokens.temperature;
+  g.top_k = tokens.top_k;
+  g.top_p = tokens.top_p;
+  g.repetition_penalty = tokens.repetition_penalty;
+  return std::move(b.graph);
+}
+
+// What was written must load and plan: a file that a host would refuse never gets its name.
+void try_open(const std::string& path, ConvertReport* report) {
+  linnet_model_options options;
+  linnet_model_options_init(&options);
+  options.registry = linnet_builtin_registry();
+  linnet_model* model = nullptr;
+  linnet_error error;
+  linnet_code code = linnet_model_open(path.c_str(), &options, &model, &error);
+  if (!code) {
+    linnet_model_info info;
+    info.size = sizeof info;
+    linnet_model_get_info(model, &info);
+    report->bytes = info.file_bytes;
+    report->parameters = info.parameters;
+    linnet_runner_options runner;
+    linnet_runner_options_init(&runner);
+    linnet_plan plan;
+    plan.size = sizeof plan;
+    code = linnet_model_plan(model, &runner, &plan, &error);
+    linnet_model_release(model);
+  }
+  if (code) fail(LINNET_INTERNAL, "the file just written does not load (", error.message, "); please report this with the checkpoint's config.json");
+}
+
+void run(const ConvertOptions& options, ConvertReport* report) {
+  if (options.dtype) check_dtype(*options.dtype);
+  const auto cancelled = [&] {
+    if (options.cancel && *options.cancel) fail(LINNET_CANCELLED, "the conversion was cancelled; nothing was written");
+  };
+  const Checkpoint checkpoint(options.source);
+  const Graph graph = build_graph(checkpoint, options.dtype, report);
+  report->output = options.output.empty() ? cat(checkpoint.name(), "-", dtype_name(report->dtype), ".linnet") : options.output;
+  check_output(report->output, options.force);
+  if (checkpoint.has_file(report->output)) fail(LINNET_INVALID_ARGUMENT, shown(report->output), " is a file of the checkpoint itself; choose another output");
+
+  const std::vector<std::byte> tokenizer;
+  report->tokenizer = "none";
+
+  OutputFile file(report->output, options.force);
+  write_model(graph, tokenizer, checkpoint, &file, [&](uint64_t done, uint64_t total, std::string_view tensor) {
+    cancelled();
+    if (options.progress) options.progress(done, total, tensor);
+    cancelled();
+  });
+  file.sync();
+  try_open(file.temporary_path(), report);
+  cancelled();
+  file.commit();
+}
+
+}  // namespace
+
+linnet_code convert(const ConvertOptions& options, ConvertReport* report, linnet_error* error) noexcept {
+  const auto failed = [&](linnet_code code, const char* message) { return detail::fail(error, code, "", {}, "%s", message); };
+  try {
+    ConvertReport made;
+    run(options, &made);
+    if (report) *report = std::move(made);
+    return detail::succeed(error);
+  } catch (const ConvertError& e) {
+    return failed(e.code, e.what());
+  } catch (const std::bad_alloc&) {
+    return failed(LINNET_NO_MEMORY, "out of memory");
+  } catch (const std::filesystem::filesystem_error& e) {
+    return failed(LINNET_IO, e.what());
+  } catch (const std::exception& e) {
+    return failed(LINNET_INTERNAL, e.what());
+  } catch (...) {
+    return failed(LINNET_INTERNAL, "a callback threw something that is not a std::exception");
+  }
+}
+
+std::vector<std::string> convertible_architectures() {
+  std::vector<std::string> out;
+  for (const Family& f : families()) out.emplace_back(f.model_type);
+  return out;
+}
+
+const char* dtype_name(linnet_dtype dtype) noexcept {
+  switch (dtype) {
+    case LINNET_F32: return "f32";
+    case LINNET_F16: return "f16";
+    case LINNET_BF16: return "bf16";
+    case LINNET_I8: return "i8";
+    case LINNET_I4: return "i4";
+    case LINNET_I32: return "i32";
+  }
+  return "unknown";
+}
+
+}  // namespace linnet

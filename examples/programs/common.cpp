@@ -1,0 +1,143 @@
+#include "common.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <unistd.h>
+
+#ifdef LINNET_MIMALLOC
+#include <mimalloc.h>
+#endif
+
+namespace linnet::programs {
+
+std::atomic<int> interrupted{0};
+
+void fail(std::string message, int status) { throw Failure{std::move(message), status}; }
+
+void fail(const Status& error) { fail(error.message(), error.code() == LINNET_CANCELLED ? kInterrupted : kFailed); }
+
+int run(CLI::App& app, int argc, char** argv, int (*body)()) {
+  const std::string name = app.get_name();
+  try {
+    app.parse(argc, argv);
+    return body();
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    std::cerr << name << ": " << e.what() << " (see " << name << " --help)\n";
+    return kUsage;
+  } catch (const Failure& e) {
+    if (!e.message.empty()) std::cerr << name << ": " << e.message << "\n";
+    return e.status;
+  } catch (const std::exception& e) {
+    std::cerr << name << ": " << e.what() << "\n";
+    return kFailed;
+  }
+}
+
+void describe(CLI::App& app, const std::string& examples) {
+  app.set_version_flag("--version", app.get_name() + " " + linnet_version());
+  app.footer("Examples:\n" + examples);
+  app.get_formatter()->column_width(36);
+}
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupted.store(1, std::memory_order_relaxed); };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one kills
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+bool terminal(int fd) { return isatty(fd) == 1; }
+
+std::string read_stdin() { return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}; }
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) fail(path + ": " + std::strerror(errno));
+  std::ostringstream out;
+  out << in.rdbuf();
+  if (in.bad()) fail(path + ": reading failed");
+  return out.str();
+}
+
+void write_stdout(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(errno == EPIPE ? "" : std::string("standard output: ") + std::strerror(errno));
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+std::vector<int32_t> parse_ids(const std::string& given) {
+  std::string text = given == "-" ? read_stdin() : given;
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) return {};
+  if (text[first] != '[') text = "[" + text + "]";
+  try {
+    const auto json = nlohmann::json::parse(text);
+    std::vector<int32_t> ids;
+    for (const auto& id : json) {
+      if (!id.is_number_integer() || id < INT32_MIN || id > INT32_MAX) fail("token ids are integers; " + id.dump() + " is not one", kUsage);
+      ids.push_back(id.get<int32_t>());
+    }
+    return ids;
+  } catch (const nlohmann::json::exception&) {
+    fail("token ids are given as 1,2,3 or as a JSON array; could not read \"" + given.substr(0, 60) + "\"", kUsage);
+  }
+}
+
+std::string ids_to_json(const int32_t* ids, size_t count) {
+  std::string out = "[";
+  for (size_t i = 0; i < count; ++i) out += (i ? ", " : "") + std::to_string(ids[i]);
+  return out + "]";
+}
+
+namespace {
+#ifdef LINNET_MIMALLOC
+const linnet_allocator kAllocator{[](void*, size_t size, size_t alignment) { return mi_malloc_aligned(size, alignment); }, [](void*, void* p, size_t, size_t alignment) { mi_free_aligned(p, alignment); }, nullptr};
+const linnet_allocator* const kPrograms = &kAllocator;
+#else
+const linnet_allocator* const kPrograms = nullptr;
+#endif
+}  // namespace
+
+Model open_model(const std::string& path, const std::string& isa, linnet_load load) {
+  ModelOptions options;
+  options.load = load;
+  options.allocator = kPrograms;
+  linnet_registry* registry = nullptr;
+  if (!isa.empty()) {
+    check(detail::status([&](linnet_error* e) { return linnet_registry_create(kPrograms, &registry, e); }));
+    const Status s = detail::status([&](linnet_error* e) { return linnet_register_builtin_ops(registry, isa.c_str(), e); });
+    if (!s.ok()) {
+      linnet_registry_release(registry);
+      fail(s);
+    }
+    options.registry = registry;
+  }
+  auto model = Model::open(path, options);
+  linnet_registry_release(registry);  // the model keeps it
+  return check(std::move(model));
+}
+
+std::string human_bytes(uint64_t bytes) {
+  char text[32];
+  if (bytes < 1024) std::snprintf(text, sizeof text, "%llu B", static_cast<unsigned long long>(bytes));
+  else if (bytes < (1u << 20)) std::snprintf(text, sizeof text, "%.1f KiB", static_cast<double>(bytes) / 1024);
+  else if (bytes < (1u << 30)) std::snprintf(text, sizeof text, "%.1f MiB", static_cast<double>(bytes) / (1 << 20));
+  else std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
+
+}  // namespace linnet::programs

@@ -1,0 +1,54 @@
+// What the programs share: exit statuses, errors on stderr, Ctrl-C, reading inputs.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "linnet/linnet.h"
+
+namespace linnet::programs {
+
+enum Exit : int { kOk = 0, kFailed = 1, kUsage = 2, kInterrupted = 130 };
+
+// A failure that ends the program: thrown, caught by run(), printed as one line.
+struct Failure {
+  std::string message;
+  int status = kFailed;
+};
+[[noreturn]] void fail(std::string message, int status = kFailed);
+[[noreturn]] void fail(const Status& error);
+
+template <typename T>
+T check(Result<T> result) {
+  if (!result) fail(result.error());
+  return std::move(*result);
+}
+inline void check(const Status& status) { if (!status.ok()) fail(status); }
+
+// Parses the command line, runs body, and turns usage errors, failures and exceptions into messages and an exit status.
+int run(CLI::App& app, int argc, char** argv, int (*body)());
+// --version and the examples of --help.
+void describe(CLI::App& app, const std::string& examples);
+
+// Becomes 1 at the first Ctrl-C or SIGTERM; the second one ends the program at once.
+extern std::atomic<int> interrupted;
+void catch_interrupts();
+
+bool terminal(int fd);
+std::string read_stdin();
+std::string read_file(const std::string& path);
+void write_stdout(std::string_view text);  // whole, or Failure; a closed pipe ends the program quietly
+
+// "1,2,3" or a JSON array; "-": from stdin.
+std::vector<int32_t> parse_ids(const std::string& text);
+std::string ids_to_json(const int32_t* ids, size_t count);
+
+// A model through the programs' allocator (mimalloc where it was built in), with the ops of the instruction set asked for ("": the best).
+Model open_model(const std::string& path, const std::string& isa, linnet_load load = LINNET_LOAD_MAP);
+
+std::string human_bytes(uint64_t bytes);
+
+}  // namespace linnet::programs

@@ -1,0 +1,6 @@
+#include "ops/kernels/f32x16_scalar.h"
+#include "ops/kernels/kernels.inl.h"
+
+namespace linnet::ops {
+LINNET_KERNELS(scalar)
+}  // namespace linnet::ops

@@ -1,0 +1,150 @@
+#include "runtime/thread_pool.h"
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <sched.h>
+#include <unistd.h>
+
+#include "runtime/status.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace linnet::detail {
+
+namespace {
+
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+uint64_t now_ns() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
+
+constexpr uint64_t kSpinNs = 50000;
+
+}  // namespace
+
+FloatMode::FloatMode() : saved_(0) {
+#if defined(__x86_64__) || defined(__i386__)
+  saved_ = _mm_getcsr();
+  _mm_setcsr(0x1F80);
+#elif defined(__aarch64__)
+  asm volatile("mrs %0, fpcr" : "=r"(saved_));
+  asm volatile("msr fpcr, %0" : : "r"(uint64_t{0}));
+#endif
+}
+
+FloatMode::~FloatMode() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_setcsr(static_cast<unsigned>(saved_));
+#elif defined(__aarch64__)
+  asm volatile("msr fpcr, %0" : : "r"(saved_));
+#endif
+}
+
+void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old) {
+  const uint64_t start = now_ns();
+  for (unsigned i = 1;; ++i) {
+    if (word.load(std::memory_order_acquire) != old) return;
+    pause();
+    if (i % 64 == 0 && now_ns() - start > kSpinNs) break;
+  }
+  while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
+}
+
+void Barrier::wait() {
+  const uint32_t generation = generation_.load(std::memory_order_acquire);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    generation_.store(generation + 1, std::memory_order_release);
+    generation_.notify_all();
+  } else {
+    wait_while_equal(generation_, generation);
+  }
+}
+
+linnet_code ThreadPool::start(uint32_t threads, const linnet_thread_pool* host, Worker* workers, linnet_error* error) {
+  threads_ = threads;
+  barrier_.init(threads);
+  workers_ = workers;
+  if (host && host->run) {
+    host_ = *host;
+    return LINNET_OK;
+  }
+  for (uint32_t i = 1; i < threads; ++i) {
+    workers[i - 1] = {this, i, {}};
+    if (const int code = pthread_create(&workers[i - 1].thread, nullptr, enter, &workers[i - 1])) {
+      stop();
+      return fail(error, LINNET_IO, "threads", {threads, i}, "thread %u of %u could not be made: %s", i + 1, threads, std::strerror(code));
+    }
+    ++running_;
+  }
+  return LINNET_OK;
+}
+
+void ThreadPool::stop() {
+  if (!running_) return;
+  stop_.store(true, std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
+  for (uint32_t i = 0; i < running_; ++i) pthread_join(workers_[i].thread, nullptr);
+  running_ = 0;
+}
+
+void* ThreadPool::enter(void* worker) {
+  const auto* w = static_cast<Worker*>(worker);
+  w->pool->work(w->index);
+  return nullptr;
+}
+
+void ThreadPool::work(uint32_t index) {
+  for (uint32_t seen = 0;; ++seen) {
+    wait_while_equal(generation_, seen);
+    if (stop_.load(std::memory_order_relaxed)) return;
+    {
+      const FloatMode mode;
+      job_(argument_, index);
+    }
+    if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_ - 1) done_.notify_one();
+  }
+}
+
+void ThreadPool::run(void (*job)(void*, uint32_t), void* argument) {
+  if (threads_ == 1) return job(argument, 0);
+  if (host_.run) {
+    struct Call { void (*job)(void*, uint32_t); void* argument; } call{job, argument};
+    return host_.run(host_.context, threads_, [](void* c, uint32_t index) {
+      const FloatMode mode;
+      static_cast<Call*>(c)->job(static_cast<Call*>(c)->argument, index);
+    }, &call);
+  }
+  job_ = job;
+  argument_ = argument;
+  done_.store(0, std::memory_order_relaxed);
+  generation_.fetch_add(1, std::memory_order_release);
+  generation_.notify_all();
+  job(argument, 0);
+  for (uint32_t done; (done = done_.load(std::memory_order_acquire)) != threads_ - 1;) wait_while_equal(done_, done);
+}
+
+uint32_t default_threads() {
+  long cores = 0;
+#if defined(__linux__)
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
+#endif
+  if (cores < 1) cores = sysconf(_SC_NPROCESSORS_ONLN);
+  return cores < 1 ? 1 : cores > 8 ? 8 : static_cast<uint32_t>(cores);
+}
+
+}  // namespace linnet::detail

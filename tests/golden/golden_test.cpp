@@ -1,0 +1,136 @@
+// Checkpoints that differ in what breaks ports, against Hugging Face transformers; and the same bits however they are run.
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <nlohmann/json.hpp>
+
+#include "support.h"
+
+using namespace linnet;
+using namespace linnet::tests;
+namespace data = boost::unit_test::data;
+using Json = nlohmann::json;
+
+namespace {
+
+Json expected(const std::string& name) { return Json::parse(slurp(golden(name) / "expected.json")); }
+
+std::vector<int32_t> ids_of(const Json& json) { return json.get<std::vector<int32_t>>(); }
+
+float largest(const std::vector<float>& row) {
+  float m = 0;
+  for (const float x : row) m = std::max(m, std::abs(x));
+  return m;
+}
+
+// The largest difference relative to the largest |logit| of the prompt.
+double worst(const std::vector<std::vector<float>>& ours, const Json& prompt) {
+  double difference = 0, scale = 0;
+  const auto& rows = prompt["logit_rows"];
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto want = prompt["logits"][i].get<std::vector<float>>();
+    const auto& got = ours.at(rows[i].get<size_t>());
+    BOOST_REQUIRE_EQUAL(got.size(), want.size());
+    for (size_t j = 0; j < want.size(); ++j) difference = std::max(difference, double{std::abs(got[j] - want[j])});
+    scale = std::max(scale, double{largest(want)});
+    BOOST_TEST((std::max_element(got.begin(), got.end()) - got.begin()) == (std::max_element(want.begin(), want.end()) - want.begin()), "row " << rows[i] << ": another top token");
+  }
+  return difference / scale;
+}
+
+}  // namespace
+
+BOOST_DATA_TEST_CASE(logits_and_greedy_ids_are_those_of_transformers, data::make(golden_names()), name) {
+  Model model = need(Model::open(convert_golden(name)));
+  const Json want = expected(name);
+  BOOST_TEST(std::vector<int32_t>(model.info().eos, model.info().eos + model.info().eos_count) == ids_of(want["eos"]), boost::test_tools::per_element());
+  for (const auto& prompt : want["prompts"]) {
+    const auto ids = ids_of(prompt["ids"]);
+    const double difference = worst(all_logits(model, ids), prompt);
+    BOOST_TEST(difference <= 2e-5, name << ": largest relative difference " << difference);
+    BOOST_TEST_MESSAGE(name << " " << difference);
+
+    const auto greedy_ids = ids_of(prompt["greedy_ids"]);
+    Runner runner = need(Runner::create(model, {.threads = 1}));
+    Writer writer(runner);
+    auto reply = writer.complete_ids(ids, {.max_tokens = static_cast<int64_t>(greedy_ids.size()) + (greedy_ids.size() < 12 ? 1 : 0)});
+    while (reply.next()) {}
+    BOOST_TEST(reply.error().ok(), reply.error().message());
+    BOOST_TEST(std::vector<int32_t>(writer.tokens().begin(), writer.tokens().end()) == greedy_ids, boost::test_tools::per_element());
+  }
+}
+
+BOOST_DATA_TEST_CASE(the_checkpoint_s_own_format_stays_close, data::make(golden_names()), name) {
+  // A 16-bit file rounds keys and values (the contract), so it can only be close; its weights are the checkpoint's own.
+  Model model = need(Model::open(convert_golden(name, std::nullopt)));
+  for (const auto& prompt : expected(name)["prompts"]) {
+    const double difference = worst(all_logits(model, ids_of(prompt["ids"])), prompt);
+    BOOST_TEST(difference <= 2e-3, name << ": largest relative difference " << difference);
+  }
+}
+
+BOOST_DATA_TEST_CASE(the_same_bits_for_any_threads_chunks_and_instruction_set, data::make(golden_names()), name) {
+  for (const linnet_dtype dtype : {LINNET_F32, LINNET_F16, LINNET_BF16}) {
+    const std::string path = convert_golden(name, dtype);
+    const Registry scalar = registry_for("scalar"), best = registry_for(nullptr);
+    Model on_scalar = need(Model::open(path, {.registry = scalar.get()})), on_best = need(Model::open(path, {.registry = best.get()}));
+    const int64_t limit = on_best.info().context_limit;
+    const auto ids = random_ids(limit > 0 ? std::min<size_t>(90, static_cast<size_t>(limit)) : 90, on_best.info().vocabulary);
+    const uint64_t want = hash(all_logits(on_scalar, ids, 1, 64));
+    for (const uint32_t threads : {1u, 2u, 3u, 8u})
+      for (const uint32_t chunk : {1u, 7u, 64u, 512u})
+        BOOST_TEST(hash(all_logits(on_best, ids, threads, chunk)) == want, name << " threads " << threads << " chunk " << chunk << " dtype " << dtype);
+    BOOST_TEST(hash(all_logits(on_scalar, ids, 3, 7)) == want);
+  }
+}
+
+BOOST_DATA_TEST_CASE(the_same_bits_alone_and_beside_other_sessions, data::make(golden_names()), name) {
+  Model model = need(Model::open(convert_golden(name)));
+  const int64_t limit = model.info().context_limit;
+  const size_t n = limit > 0 ? std::min<size_t>(70, static_cast<size_t>(limit)) : 70;
+  const uint32_t vocabulary = model.info().vocabulary;
+  Runner runner = need(Runner::create(model, {.context = n, .max_rows = 40, .sessions = 3, .wanted_rows = 40, .threads = 2}));
+  std::vector<Session> sessions;
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<std::vector<std::vector<float>>> rows(3);
+  for (uint32_t i = 0; i < 3; ++i) {
+    sessions.push_back(need(Session::create(runner)));
+    ids.push_back(random_ids(n - i, vocabulary, 10 + i));
+  }
+  for (size_t step = 0;; ++step) {  // uneven shares: 1, 7 and 3 rows a step, in changing order
+    std::vector<linnet_step_entry> entries;
+    std::vector<uint32_t> who;
+    for (uint32_t j = 0; j < 3; ++j) {
+      const uint32_t i = static_cast<uint32_t>((j + step) % 3), share[] = {1, 7, 3};
+      const size_t at = sessions[i].position(), count = std::min<size_t>(share[(i + step) % 3], ids[i].size() - at);
+      if (count == 0) continue;
+      entries.push_back({sessions[i].get(), ids[i].data() + at, static_cast<uint32_t>(count), LINNET_WANT_ALL});
+      who.push_back(i);
+    }
+    if (entries.empty()) break;
+    need(runner.step(entries));
+    uint64_t stride = 0;
+    const auto logits = need(runner.logits(&stride));
+    size_t row = 0;
+    for (size_t e = 0; e < entries.size(); ++e)
+      for (uint32_t k = 0; k < entries[e].count; ++k, ++row) rows[who[e]].emplace_back(logits.data() + row * stride, logits.data() + row * stride + vocabulary);
+  }
+  for (uint32_t i = 0; i < 3; ++i) BOOST_TEST(hash(rows[i]) == hash(all_logits(model, ids[i])), name << " session " << i);
+}
+
+// fused == body: every op that a body can stand in for, taken out of the registry.
+BOOST_DATA_TEST_CASE(a_fused_op_equals_its_body, data::make(golden_names()) * data::make({"attention", "feed_forward"}), name, op) {
+  const Registry without = registry_for(nullptr);
+  linnet_error error{};
+  BOOST_REQUIRE_EQUAL(linnet_registry_remove(without.get(), op, &error), LINNET_OK);
+  const std::string path = convert_golden(name);
+  Model fused = need(Model::open(path)), body = need(Model::open(path, {.registry = without.get()}));
+  const Json want = expected(name);
+  const auto ids = ids_of(want["prompts"][0]["ids"]);
+  const auto a = all_logits(fused, ids), b = all_logits(body, ids, 2, 7);
+  double difference = 0, scale = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    scale = std::max(scale, double{largest(a[i])});
+    for (size_t j = 0; j < a[i].size(); ++j) difference = std::max(difference, double{std::abs(a[i][j] - b[i][j])});
+  }
+  BOOST_TEST(difference <= 1e-5 * scale, name << " " << op << ": " << difference / scale);
+}

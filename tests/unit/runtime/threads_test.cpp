@@ -1,0 +1,111 @@
+// Threads: models are shared, runners are not, and a host may bring its own. Run under TSan by tests/run.sh --all.
+#include <thread>
+
+#include "toy_ops.h"
+
+using namespace linnet;
+using namespace linnet::tests;
+
+BOOST_AUTO_TEST_CASE(four_threads_on_one_model_give_what_one_gives) {  // I2
+  Model model = need(Model::open(convert_golden("llama-gqa-6over2")));
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<uint64_t> want(4), got(4);
+  for (uint32_t i = 0; i < 4; ++i) {
+    ids.push_back(random_ids(80, model.info().vocabulary, i));
+    want[i] = hash(all_logits(model, ids[i]));
+  }
+  std::vector<std::string> failures(4);
+  {
+    std::vector<std::thread> threads;
+    for (uint32_t i = 0; i < 4; ++i)
+      threads.emplace_back([&, i] {  // Boost's assertions belong to the main thread
+        auto runner = Runner::create(model, {.context = 80, .max_rows = 5, .wanted_rows = 5, .threads = 2});
+        if (!runner) { failures[i] = runner.error().message(); return; }
+        auto session = Session::create(*runner);
+        uint64_t h = 0;
+        for (size_t at = 0; at < 80 && session; at += 5) {
+          const linnet_step_entry entry{session->get(), ids[i].data() + at, 5, LINNET_WANT_ALL};
+          uint64_t stride = 0;
+          if (!runner->step({&entry, 1}).ok()) { failures[i] = "step"; return; }
+          const auto logits = runner->logits(&stride);
+          for (uint32_t r = 0; r < 5; ++r) h = XXH3_64bits_withSeed(logits->data() + r * stride, model.info().vocabulary * sizeof(float), h);
+        }
+        got[i] = h;
+      });
+    for (auto& t : threads) t.join();
+  }
+  for (uint32_t i = 0; i < 4; ++i) {
+    BOOST_TEST(failures[i] == "");
+    BOOST_TEST(got[i] == want[i]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(two_threads_in_one_runner_are_told_so) {
+  struct Meet { std::atomic<int> inside{0}, go{0}; } meet;
+  linnet_op_def def{};
+  def.size = sizeof def;
+  def.name = "select_rows";
+  def.min_version = def.max_version = 1;
+  def.context = &meet;
+  def.plan = [](void*, linnet_op_plan* p) { p->output_widths[0] = p->node->inputs[0]->width; return LINNET_OK; };
+  def.eval = [](const linnet_op_eval* e) {
+    auto* m = static_cast<Meet*>(e->op_context);
+    m->inside = 1;
+    while (!m->go) std::this_thread::yield();
+    std::memset(e->outputs[0].data, 0, e->outputs[0].rows * e->outputs[0].stride * sizeof(float));
+    return LINNET_OK;
+  };
+  const Registry registry = registry_for(nullptr);
+  linnet_error error{};
+  BOOST_REQUIRE_EQUAL(linnet_registry_add(registry.get(), &def, 1, &error), LINNET_OK);
+  Model model = need(Model::open(convert_golden("llama-gqa-6over2"), {.registry = registry.get()}));
+  Runner runner = need(Runner::create(model, {.sessions = 2}));
+  Session a = need(Session::create(runner)), b = need(Session::create(runner));
+  const std::vector<int32_t> ids{1, 2, 3};
+  Status first;
+  std::thread other([&] { first = a.prefill(ids); });
+  while (!meet.inside) std::this_thread::yield();
+  BOOST_TEST(b.prefill(ids).code() == LINNET_BUSY);
+  meet.go = 1;
+  other.join();
+  BOOST_TEST(first.ok());
+  BOOST_TEST(b.position() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_host_brings_its_own_threads) {
+  struct Pool {
+    int calls = 0;
+    static void run(void* context, uint32_t threads, void (*job)(void*, uint32_t), void* argument) {
+      ++static_cast<Pool*>(context)->calls;
+      std::vector<std::thread> own;
+      for (uint32_t i = 1; i < threads; ++i) own.emplace_back(job, argument, i);
+      job(argument, 0);
+      for (auto& t : own) t.join();
+    }
+  } pool;
+  const linnet_thread_pool hosts{Pool::run, &pool};
+  Model model = need(Model::open(convert_golden("llama-gqa-6over2")));
+  const auto ids = random_ids(20, model.info().vocabulary);
+  Runner runner = need(Runner::create(model, {.context = 20, .max_rows = 20, .wanted_rows = 20, .threads = 3, .pool = &hosts}));
+  Session s = need(Session::create(runner));
+  BOOST_TEST(hash(all_logits(runner, s, ids)) == hash(all_logits(model, ids)));
+  BOOST_TEST(pool.calls > 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_cancel_flag_from_another_thread_ends_a_prefill) {
+  Model model = need(Model::open(convert_golden("llama-12-layers")));
+  Runner runner = need(Runner::create(model, {.context = 4096, .max_rows = 1, .threads = 2}));
+  Session s = need(Session::create(runner));
+  std::atomic<int> stop{0};
+  runner.cancel_on(&stop);
+  const auto ids = random_ids(4096, model.info().vocabulary);
+  std::thread other([&] { stop = 1; });
+  const Status result = s.prefill(ids);
+  other.join();
+  BOOST_TEST(result.code() == LINNET_CANCELLED);
+  runner.cancel_on(nullptr);
+  const auto at = s.position();
+  BOOST_TEST(at < 4096u);
+  need(s.prefill({ids.data() + at, 3}));
+  BOOST_TEST(s.position() == at + 3);
+}
