@@ -114,6 +114,7 @@ class Attention {
 
 linnet_code eval(const linnet_op_eval* e) {
   const Params& p = params<Params>(e);
+  if (p.rotary.dim && !has_input(e, kTable)) return e->host->fail(e, LINNET_BAD_FILE, "the rope table is absent");
   const uint64_t rows = e->inputs[kQ].rows, items = rows * p.kv_heads;  // head-major, so that a thread stays with one head's pages
   const auto region = [&](const linnet_thread& thread) {
     Attention attention(e, thread.scratch);
@@ -129,6 +130,6 @@ linnet_code eval(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kAttention = op("attention", plan, init_params<Params, read>, eval);
+constinit const linnet_op_def kAttention = op("attention", plan, init_params<Params, read>, checked<eval, 1u << kTable>);
 
 }  // namespace linnet::ops

@@ -53,12 +53,12 @@ bool listed(const char* words, const char* word) {
 
 linnet_code Check::fail(const char* subject, uint64_t expected, uint64_t actual, const char* format, ...) {
   if (!ok()) return code_;
-  char text[400];
+  char text[sizeof linnet_error{}.message];
   va_list args;
   va_start(args, format);
   std::vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return code_ = detail::fail(error_, LINNET_BAD_FILE, subject, {expected, actual}, "%s: %s", node_->op, text);
+  return code_ = detail::fail(error_, LINNET_BAD_FILE, subject, {expected, actual}, "%s", text);
 }
 
 void Check::unsupported() {

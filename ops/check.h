@@ -56,7 +56,7 @@ class Check {
   uint64_t row_bytes(uint64_t rows, uint64_t width);
   uint64_t sum(uint64_t a, uint64_t b);
 
-  // The error of the caller's own making; returns the code. subject may be null.
+  // The error of the caller's own making; returns the code. subject may be null. The host puts node and op before the message.
   linnet_code fail(const char* subject, uint64_t expected, uint64_t actual, const char* format, ...) __attribute__((format(printf, 5, 6)));
   void unsupported();  // after fail: well-formed, but not something this build can do
 

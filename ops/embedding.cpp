@@ -39,13 +39,14 @@ linnet_code check_rows(const linnet_op_eval* e, const int32_t* tokens, uint64_t 
   for (uint32_t t = 0; t < e->inputs[0].rows; ++t) {
     const int32_t id = tokens[t * token_stride];
     if (id >= 0 && static_cast<uint64_t>(id) < table.shape[1]) continue;
-    std::snprintf(text, sizeof text, "embedding: token id %" PRId32 " is not in the table of %" PRIu64 " rows", id, table.shape[1]);
+    std::snprintf(text, sizeof text, "token id %" PRId32 " is not in the table of %" PRIu64 " rows", id, table.shape[1]);
     return e->host->fail(e, LINNET_INVALID_ARGUMENT, text);
   }
   for (uint32_t i = 0; positions && i < e->segment_count; ++i) {
     const uint64_t end = e->segments[i].position + e->segments[i].rows;
     if (end <= positions->shape[1]) continue;
-    std::snprintf(text, sizeof text, "embedding: position %" PRIu64 " is asked for, and the model has %" PRIu64 " learned positions", end - 1, positions->shape[1]);
+    std::snprintf(text, sizeof text, "position %" PRIu64 " is asked for, and the model has %" PRIu64 " learned positions", end - 1,
+                  positions->shape[1]);
     return e->host->fail(e, LINNET_CONTEXT_FULL, text);
   }
   return LINNET_OK;
@@ -78,6 +79,6 @@ linnet_code eval(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kEmbedding = op("embedding", plan, init_params<Params, read>, eval);
+constinit const linnet_op_def kEmbedding = op("embedding", plan, init_params<Params, read>, checked<eval>);
 
 }  // namespace linnet::ops

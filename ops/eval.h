@@ -14,7 +14,19 @@ inline uint64_t pad16(uint64_t n) { return (n + 15) / 16 * 16; }
 inline float* row(const linnet_rows& rows, uint64_t i) { return static_cast<float*>(rows.data) + i * rows.stride; }
 inline const float* floats(const linnet_tensor* w) { return w ? static_cast<const float*>(w->data) : nullptr; }
 inline const linnet_tensor* weight(const linnet_op_eval* e, uint32_t i) { return i < e->node->weight_count ? e->node->weights[i] : nullptr; }
-inline bool has_input(const linnet_op_eval* e, uint32_t i) { return i < e->node->input_count && e->node->inputs[i]; }
+// In a body, an argument that the node was not given is a value without data.
+inline bool has_input(const linnet_op_eval* e, uint32_t i) { return i < e->node->input_count && e->inputs[i].data; }
+
+// An op's eval, after making sure that what plan found present has data: a body's argument may not (bit i of `optional`: input i may be absent).
+template <linnet_code (*eval)(const linnet_op_eval*), uint32_t optional = 0> linnet_code checked(const linnet_op_eval* e) {
+  for (uint32_t i = 0; i < e->node->input_count; ++i) {
+    if (!(optional >> i & 1u) && !e->inputs[i].data) return e->host->fail(e, LINNET_BAD_FILE, "an input is absent that the op cannot do without");
+  }
+  for (uint32_t i = 0; i < e->node->output_count; ++i) {
+    if (!e->outputs[i].data) return e->host->fail(e, LINNET_BAD_FILE, "an output is absent");
+  }
+  return eval(e);
+}
 
 // An op's attributes are read from the node by a function `Params read(Check&)`: in plan to check them, in init to keep them, so that eval
 // compares no strings. kInit is the init of such an op; its plan asks for sizeof(Params) of model memory.

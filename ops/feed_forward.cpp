@@ -99,6 +99,6 @@ linnet_code eval(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kFeedForward = op("feed_forward", plan, init_params<Params, read>, eval);
+constinit const linnet_op_def kFeedForward = op("feed_forward", plan, init_params<Params, read>, checked<eval, 1u << 1>);
 
 }  // namespace linnet::ops

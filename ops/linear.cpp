@@ -6,8 +6,6 @@
 namespace linnet::ops {
 namespace {
 
-constexpr uint32_t kMaxOutputs = 8;  // output_widths of linnet_op_plan
-
 struct Params {
   Prologue prologue;
   uint32_t activation;
@@ -19,7 +17,7 @@ constexpr uint32_t bias_weight(uint32_t output) { return 3 + 2 * output; }
 Params read(Check& check) {
   Params p = {};
   const uint32_t outputs = check.node()->output_count;
-  check.counts(2, kMaxOutputs, matrix_weight(outputs < kMaxOutputs ? outputs : kMaxOutputs), 0);
+  check.counts(2, LINNET_MAX_OUTPUTS, matrix_weight(outputs < LINNET_MAX_OUTPUTS ? outputs : LINNET_MAX_OUTPUTS), 0);
   check.attributes("norm epsilon activation");
   const linnet_value& x = check.input(0, "x");
   p.prologue = read_prologue(check, x.width);
@@ -88,6 +86,6 @@ linnet_code eval(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kLinear = op("linear", plan, init_params<Params, read>, eval);
+constinit const linnet_op_def kLinear = op("linear", plan, init_params<Params, read>, checked<eval, 1u << 1>);
 
 }  // namespace linnet::ops

@@ -46,8 +46,8 @@ linnet_code eval(const linnet_op_eval* e) {
   const Params& p = params<Params>(e);
   const linnet_rows &a = e->inputs[0], &b = e->inputs[1], &y = e->outputs[0];
   const uint64_t columns = uint64_t{p.kv_heads} * p.head_dim;
-  const uint64_t positions = body_positions(e, {{&b, columns}, {p.transpose_b ? &y : &a, p.heads}});
-  if (!positions) return LINNET_OP_FAILED;
+  const uint64_t positions = body_positions(e);
+  if (!positions || !has_room(e, b, positions * columns) || !has_room(e, p.transpose_b ? y : a, positions * p.heads)) return LINNET_OP_FAILED;
   const uint64_t a_head = p.transpose_b ? p.head_dim : positions, y_head = p.transpose_b ? positions : p.head_dim;
   for (uint64_t h = 0; h < p.heads; ++h) {
     const uint64_t kv_head = h / (p.heads / p.kv_heads);
@@ -59,6 +59,6 @@ linnet_code eval(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kMatmul = op("matmul", plan, init_params<Params, read>, eval);
+constinit const linnet_op_def kMatmul = op("matmul", plan, init_params<Params, read>, checked<eval>);
 
 }  // namespace linnet::ops

@@ -55,7 +55,7 @@ linnet_code eval_layer(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kRmsNorm = op("rms_norm", plan<read_rms>, init_params<Params, read_rms>, eval_rms);
-constinit const linnet_op_def kLayerNorm = op("layer_norm", plan<read_layer>, init_params<Params, read_layer>, eval_layer);
+constinit const linnet_op_def kRmsNorm = op("rms_norm", plan<read_rms>, init_params<Params, read_rms>, checked<eval_rms>);
+constinit const linnet_op_def kLayerNorm = op("layer_norm", plan<read_layer>, init_params<Params, read_layer>, checked<eval_layer>);
 
 }  // namespace linnet::ops

@@ -81,7 +81,7 @@ linnet_code eval(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kRopeTable = op("rope_table", plan_table, init_params<TableParams, read_table>, eval_table);
-constinit const linnet_op_def kRope = op("rope", plan, init_params<Params, read>, eval);
+constinit const linnet_op_def kRopeTable = op("rope_table", plan_table, init_params<TableParams, read_table>, checked<eval_table>);
+constinit const linnet_op_def kRope = op("rope", plan, init_params<Params, read>, checked<eval>);
 
 }  // namespace linnet::ops

@@ -31,6 +31,6 @@ linnet_code eval(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kSelectRows = op("select_rows", plan, nullptr, eval);
+constinit const linnet_op_def kSelectRows = op("select_rows", plan, nullptr, checked<eval>);
 
 }  // namespace linnet::ops

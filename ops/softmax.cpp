@@ -39,8 +39,8 @@ linnet_code plan(void*, linnet_op_plan* plan) {
 linnet_code eval(const linnet_op_eval* e) {
   const Params& p = params<Params>(e);
   const linnet_rows &x = e->inputs[0], &y = e->outputs[0];
-  const uint64_t positions = body_positions(e, {{&x, p.heads}, {&y, p.heads}});
-  if (!positions) return LINNET_OP_FAILED;
+  const uint64_t positions = body_positions(e);
+  if (!positions || !has_room(e, x, positions * p.heads) || !has_room(e, y, positions * p.heads)) return LINNET_OP_FAILED;
   const uint64_t first = p.window && positions > p.window ? positions - p.window : 0;
   for (uint64_t h = 0; h < p.heads; ++h) {
     kernels(e).softmax({row(x, 0) + h * positions, row(y, 0) + h * positions, first, positions, p.scale, p.softcap});
@@ -50,6 +50,6 @@ linnet_code eval(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kScaledMaskedSoftmax = op("scaled_masked_softmax", plan, init_params<Params, read>, eval);
+constinit const linnet_op_def kScaledMaskedSoftmax = op("scaled_masked_softmax", plan, init_params<Params, read>, checked<eval>);
 
 }  // namespace linnet::ops

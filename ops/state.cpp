@@ -28,7 +28,7 @@ Params read_append(Check& check) {
   check.counts(1, 0, 0, 1);
   check.attributes("tensor heads");
   const linnet_value& x = check.input(0, "x");
-  check.leading(x, "x", LINNET_STEP_ROWS);
+  if (x.leading == LINNET_WANTED_ROWS) check.fail(x.name, LINNET_STEP_ROWS, x.leading, "x has wanted rows, and must have the step's");
   return read_state(check, x.width);
 }
 
@@ -42,6 +42,7 @@ linnet_code plan_append(void*, linnet_op_plan* plan) {
 linnet_code eval_append(const linnet_op_eval* e) {
   const Params& p = params<Params>(e);
   const linnet_rows& x = e->inputs[0];
+  if (x.rows != e->rows) return e->host->fail(e, LINNET_OP_FAILED, "x must have a row for each of the step's");
   const StateHeads heads(*e->states[0].state, p.tensor, p.heads);
   Segments segments(e);
   for (uint32_t t = 0; t < x.rows; ++t) {
@@ -73,8 +74,8 @@ linnet_code plan_view(void*, linnet_op_plan* plan) {
 linnet_code eval_view(const linnet_op_eval* e) {
   const Params& p = params<Params>(e);
   const linnet_rows& y = e->outputs[0];
-  const uint64_t positions = body_positions(e, {{&y, p.width}});
-  if (!positions) return LINNET_OP_FAILED;
+  const uint64_t positions = body_positions(e);
+  if (!positions || !has_room(e, y, positions * p.width)) return LINNET_OP_FAILED;
   const linnet_state_memory& memory = e->states[0];
   const StateHeads heads(*memory.state, p.tensor, p.heads);
   const uint64_t first = first_visible(*memory.state, positions - 1);
@@ -91,7 +92,7 @@ linnet_code eval_view(const linnet_op_eval* e) {
 
 }  // namespace
 
-constinit const linnet_op_def kStateAppend = op("state_append", plan_append, init_params<Params, read_append>, eval_append);
-constinit const linnet_op_def kStateView = op("state_view", plan_view, init_params<Params, read_view>, eval_view);
+constinit const linnet_op_def kStateAppend = op("state_append", plan_append, init_params<Params, read_append>, checked<eval_append>);
+constinit const linnet_op_def kStateView = op("state_view", plan_view, init_params<Params, read_view>, checked<eval_view>);
 
 }  // namespace linnet::ops

@@ -64,28 +64,40 @@ void FileMap::drop(uint64_t begin, uint64_t end) const {
   if (data_ && begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
 }
 
+namespace {
+
+std::string read_and_close(int fd, const std::string& path, size_t n) {
+  std::string text(n, '\0');
+  size_t at = 0;
+  int error = 0;
+  while (at < n && !error) {
+    const ssize_t got = ::read(fd, text.data() + at, n - at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) error = errno;
+    if (got <= 0) break;
+    at += static_cast<size_t>(got);
+  }
+  ::close(fd);
+  if (error) fail(LINNET_IO, shown(path), ": ", std::strerror(error));
+  text.resize(at);
+  return text;
+}
+
+}  // namespace
+
 std::string read_text_file(const std::string& path, uint64_t cap) {
   struct stat status {};
   const int fd = open_regular(path, &status);
   const auto size = static_cast<uint64_t>(status.st_size);
-  std::string text;
-  int error = 0;
-  if (size <= cap) {
-    text.resize(size);
-    size_t at = 0;
-    while (at < text.size()) {
-      const ssize_t n = ::read(fd, text.data() + at, text.size() - at);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) error = errno;
-      if (n <= 0) break;
-      at += static_cast<size_t>(n);
-    }
-    text.resize(at);
-  }
+  if (size <= cap) return read_and_close(fd, path, size);
   ::close(fd);
-  if (size > cap) fail(LINNET_BAD_FILE, shown(path), " has ", size, " bytes; more than ", cap, " are not read");
-  if (error) fail(LINNET_IO, shown(path), ": ", std::strerror(error));
-  return text;
+  fail(LINNET_BAD_FILE, shown(path), " has ", size, " bytes; more than ", cap, " are not read");
+}
+
+std::string read_start(const std::string& path, size_t n) {
+  struct stat status {};
+  const int fd = open_regular(path, &status);
+  return read_and_close(fd, path, n);
 }
 
 }  // namespace linnet::converter

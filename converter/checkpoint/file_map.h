@@ -29,5 +29,7 @@ class FileMap {
 
 // A whole small text file; more than `cap` bytes is an error.
 std::string read_text_file(const std::string& path, uint64_t cap);
+// The first n bytes of a file, or all it has.
+std::string read_start(const std::string& path, size_t n);
 
 }  // namespace linnet::converter

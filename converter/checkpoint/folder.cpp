@@ -4,11 +4,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <vector>
 
+#include "converter/checkpoint/file_map.h"
 #include "converter/checkpoint/shards.h"
 #include "converter/message.h"
 
@@ -34,14 +34,6 @@ std::string extension(const fs::path& path) {
   return e;
 }
 
-std::string first_bytes(const std::string& path, size_t n) {
-  std::ifstream in(path, std::ios::binary);
-  std::string bytes(n, '\0');
-  in.read(bytes.data(), static_cast<std::streamsize>(n));
-  bytes.resize(static_cast<size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-  return bytes;
-}
-
 [[noreturn]] void refuse_pickle(const std::string& file, const std::string& folder) {
   fail(LINNET_UNSUPPORTED, shown(file), " holds pickled weights, which can run code and are not read. Save them as safetensors: python3 -c \"from transformers import AutoModelForCausalLM as M; M.from_pretrained('",
        shown(folder), "').save_pretrained('", shown(folder), "-safetensors')\", copy tokenizer.json there, and convert that folder");
@@ -53,7 +45,7 @@ std::string first_bytes(const std::string& path, size_t n) {
 
 [[noreturn]] void refuse_file(const std::string& source) {
   const std::string kind = extension(source), folder = fs::path(source).parent_path().empty() ? "." : fs::path(source).parent_path().string();
-  if (kind == ".gguf" || first_bytes(source, 4) == "GGUF") refuse_gguf(source);
+  if (kind == ".gguf" || read_start(source, 4) == "GGUF") refuse_gguf(source);
   if (kind == ".safetensors" || kind == ".json") fail(LINNET_INVALID_ARGUMENT, shown(source), " is one file of a checkpoint; give the folder that holds it: ", shown(folder));
   if (kind == ".bin" || kind == ".pt" || kind == ".pth" || kind == ".ckpt") refuse_pickle(source, folder);
   if (kind == ".linnet") fail(LINNET_INVALID_ARGUMENT, shown(source), " is converted already; run it with linnet-run");
@@ -153,7 +145,7 @@ void check_weights_folder(const std::string& folder) {
 
 void refuse_lfs_pointer(const std::string& folder, const std::string& file) {
   constexpr std::string_view mark = "version https://git-lfs";
-  if (first_bytes(folder + "/" + file, mark.size()) == mark)
+  if (read_start(folder + "/" + file, mark.size()) == mark)
     fail(LINNET_BAD_FILE, shown(folder), "/", shown(file), " is a Git LFS pointer, not the file itself; fetch it: cd ", shown(folder), " && git lfs pull");
 }
 

@@ -21,6 +21,7 @@ json parse_json(std::string_view text, std::string_view file) {
       fail(LINNET_BAD_FILE, file, ": the key \"", shown(parsed.get<std::string>()), "\" stands twice in one object");
     return true;
   };
+  if (text.find('\0') != text.npos) fail(LINNET_BAD_FILE, file, " is not valid JSON: it holds a NUL");  // which the parser takes for the end
   try {
     return json::parse(text.begin(), text.end(), check);
   } catch (const json::parse_error& e) {

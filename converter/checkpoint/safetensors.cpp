@@ -181,6 +181,8 @@ std::vector<TensorInfo> read_safetensors(const FileMap& file) {
     const CLocale locale;
     HeaderReader reader(file.path(), 8 + length, size - 8 - length, &tensors);
     const auto* text = reinterpret_cast<const char*>(file.data()) + 8;
+    // The JSON reader takes a NUL for the end of its input; whatever stood behind it would go unread.
+    if (std::memchr(text, 0, length)) fail(LINNET_BAD_FILE, shown(file.path()), ": the header is not valid JSON: it holds a NUL");
     nlohmann::json::sax_parse(text, text + length, &reader);
   }
   std::sort(tensors.begin(), tensors.end(), [](const TensorInfo& a, const TensorInfo& b) {

@@ -228,6 +228,45 @@ BOOST_DATA_TEST_CASE(primitives_compose, data::make(kCases), c) {
   BOOST_TEST(largest_difference(all, doubles(fused)) < 2e-6);
 }
 
+// Elementwise ops over values that grow: their width is the row's S, whatever the runtime's view says.
+BOOST_AUTO_TEST_CASE(elementwise_over_positions) {
+  const uint32_t positions = 21, n = 4 + 3 * positions;
+  const std::vector<float> x = random_floats(n, 1);
+  const Rows in(1, n, x), out(1, n);
+  Run run;
+  run.inputs = {in.rows, in.rows}, run.outputs = {out.rows}, run.segments = {segment(1, positions - 1)};
+  for (linnet_rows* rows : {&run.inputs[0], &run.inputs[1], &run.outputs[0]}) rows->width = 4;
+  BOOST_REQUIRE_MESSAGE(run(Node("add").in(4, 3, LINNET_ONE).in(4, 3, LINNET_ONE).out(4, 3, LINNET_ONE)) == LINNET_OK, run.message);
+  for (uint32_t i = 0; i < n; ++i) BOOST_TEST(out.data[i] == x[i] + x[i]);
+  run.segments[0].position = 40;
+  BOOST_TEST(run(Node("add").in(4, 3, LINNET_ONE).in(4, 3, LINNET_ONE).out(4, 3, LINNET_ONE)) == LINNET_OP_FAILED);
+  BOOST_TEST(run.message.find("127 are needed") != std::string::npos, run.message);
+}
+
+// In a body, an argument that its node lacks is a value without data.
+BOOST_AUTO_TEST_CASE(arguments_without_data) {
+  const Rows x(1, 16, random_floats(16, 1)), out(1, 16);
+  const linnet_rows none = {nullptr, 1, 16, 16};
+  Run run;
+  run.outputs = {out.rows}, run.segments = {segment(1)};
+  Node linear("linear");
+  linear.in(16).in(16).out(16).weight(nullptr).weight(nullptr).weight(matrix(LINNET_F32, 16, 16, 2));
+  run.inputs = {x.rows, none};
+  BOOST_TEST(run(linear) == LINNET_OK);  // no residual
+  run.inputs = {none, x.rows};
+  BOOST_TEST(run(linear) == LINNET_BAD_FILE);
+  run.inputs = {x.rows, none};
+  BOOST_TEST(run(Node("add").in(16).in(16).out(16)) == LINNET_BAD_FILE);
+  run.inputs = {x.rows}, run.outputs = {none};
+  BOOST_TEST(run(Node("activation").in(16).out(16).integer("kind", 1)) == LINNET_BAD_FILE);
+  const State state(16, LINNET_F32, 1);
+  const uint32_t pages[] = {0};
+  run.inputs = {x.rows, x.rows, x.rows, none}, run.outputs = {out.rows}, run.states = {state.memory}, run.segments = {segment(1, 0, pages)};
+  Node attention("attention");
+  attention.in(16).in(16).in(16).in(16).out(16).state(state).integer("heads", 1).integer("kv_heads", 1).integer("head_dim", 16).real("scale", 1);
+  BOOST_TEST(run(attention.integer("rotary_dim", 16)) == LINNET_BAD_FILE);
+}
+
 // Bodies' primitives refuse to run over several rows.
 BOOST_AUTO_TEST_CASE(primitives_refuse_many_rows) {
   const State state(8, LINNET_F32, 1);
@@ -238,7 +277,7 @@ BOOST_AUTO_TEST_CASE(primitives_refuse_many_rows) {
   BOOST_TEST(run(Node("state_view").out(0, 8).state(state).integer("tensor", 0).integer("heads", 2)) == LINNET_OP_FAILED);
   BOOST_TEST(run.message.find("a row at a time") != std::string::npos);
   // Nor over more positions than the value has room for.
-  const Rows small(1, 16);
+  const Rows small(1, 16);  // two positions of 8
   run.outputs = {small.rows}, run.segments = {segment(1, 2, pages)};
   BOOST_TEST(run(Node("state_view").out(0, 8).state(state).integer("tensor", 0).integer("heads", 2)) == LINNET_OP_FAILED);
 }

@@ -59,7 +59,7 @@ std::string put_together(const Parts& p) {
 Status use(const std::string& file) {
   auto model = Model::open(std::as_bytes(std::span<const char>(file)), {.load = LINNET_LOAD_COPY});
   if (!model) return model.error();
-  auto runner = Runner::create(*model, {.context = 70, .max_rows = 8, .threads = 2});
+  auto runner = Runner::create(*model, {.context = model->info().context_limit > 0 ? 0u : 70u, .max_rows = 8, .threads = 2});
   if (!runner) return runner.error();
   auto session = Session::create(*runner);
   if (!session) return session.error();

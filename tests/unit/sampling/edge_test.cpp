@@ -130,6 +130,18 @@ BOOST_DATA_TEST_CASE(limits, data::make(kLimits), l) {
   BOOST_TEST(sum == 1.0, boost::test_tools::tolerance(1e-12));
 }
 
+// A nucleus that is reached exactly is full: four tokens at 0.25 each, all there are or the best four of five.
+BOOST_AUTO_TEST_CASE(nucleus_reached_exactly) {
+  linnet_sampling s = with_temperature(1);
+  for (uint32_t quarters : {1u, 2u, 3u}) {
+    s.top_p = 0.25f * static_cast<float>(quarters);
+    s.top_k = 0;
+    BOOST_TEST(distribution({7, 7, 7, 7}, s).size() == quarters);
+    s.top_k = 4;
+    BOOST_TEST(distribution({7, 7, 7, 7, 7}, s).size() == quarters);
+  }
+}
+
 // E4 and E6. Logits of the vocabulary {a, b, ...} after the penalty.
 struct Penalty {
   const char* name;
@@ -235,6 +247,8 @@ BOOST_AUTO_TEST_CASE(weightless_tokens_are_never_drawn) {
     BOOST_TEST(linnet::detail::choose(logits.data(), 200, s, scanned, scratch, 0.73).token == 77);
     BOOST_TEST(linnet::detail::choose(logits.data(), 200, s, scanned, scratch, 0.74).token == 150);
     BOOST_TEST(linnet::detail::choose(logits.data(), 200, s, scanned, scratch, 1 - 0x1p-53).token == 150);
+    // 1 itself is never a draw, but stands for sums that come out below their total.
+    BOOST_TEST(linnet::detail::choose(logits.data(), 200, s, scanned, scratch, 1.0).token == 150);
   }
 }
 

@@ -33,7 +33,8 @@ BOOST_DATA_TEST_CASE(text_to_ids_and_back, bdata::make(kTokenizers), name) {
 BOOST_DATA_TEST_CASE(any_ids_to_text, bdata::make(kTokenizers), name) {
   const std::string base = name;
   const TestTokenizer t = load(base);
-  for (const Json& c : Json::parse(read_data(base + ".expected.json"))["decodes"]) {
+  const Json expected = Json::parse(read_data(base + ".expected.json"));
+  for (const Json& c : expected["decodes"]) {
     const Ids ids = c["ids"];
     BOOST_TEST_CONTEXT(c["ids"].dump()) {
       BOOST_TEST(t.decode(ids, false) == std::string(c["decoded"]));
