@@ -65,7 +65,7 @@ void refuse_quantized_tensors(const Checkpoint& checkpoint, const Family& family
     const std::string_view method = named(".qweight") || named(".qzeros") || named(".g_idx") ? "GPTQ or AWQ"
                                     : named("absmax") || named(".SCB") || named("quant_map") || named("quant_state") ? "bitsandbytes"
                                     : t.dtype.starts_with("F8") ? "FP8"
-                                    : t.dtype == "U8" || t.dtype == "I8" || t.dtype.starts_with("F4") || t.dtype.starts_with("F6") ? "a packed integer or small float format" : "";
+                                    : t.dtype == "U8" || t.dtype == "I8" || t.dtype.starts_with("F4") || t.dtype.starts_with("F6_") ? "a packed integer or small float format" : "";
     if (method.empty()) fail(LINNET_UNSUPPORTED, "tensor ", shown(t.name), " has dtype ", t.dtype, "; F32, F16 and BF16 are weights");
     fail(LINNET_UNSUPPORTED, "tensor ", shown(t.name), " has dtype ", t.dtype, ": the checkpoint is quantized already (", method, "); convert the original, unquantized checkpoint");
   }

@@ -68,19 +68,32 @@ BOOST_DATA_TEST_CASE(the_checkpoint_s_own_format_stays_close, data::make(golden_
   }
 }
 
+namespace {
+
+// Hashes of every row's logits must be those of one scalar thread, for each {threads, chunk}.
+void check_bits(const std::string& name, linnet_dtype dtype, const std::vector<std::pair<uint32_t, uint32_t>>& runs) {
+  const std::string path = convert_golden(name, dtype);
+  const Registry scalar = registry_for("scalar"), best = registry_for(nullptr);
+  Model on_scalar = need(Model::open(path, {.registry = scalar.get()})), on_best = need(Model::open(path, {.registry = best.get()}));
+  const int64_t limit = on_best.info().context_limit;
+  const auto ids = random_ids(limit > 0 ? std::min<size_t>(90, static_cast<size_t>(limit)) : 90, on_best.info().vocabulary);
+  const uint64_t want = hash(all_logits(on_scalar, ids, 1, 64));
+  for (const auto& [threads, chunk] : runs)
+    BOOST_TEST(hash(all_logits(on_best, ids, threads, chunk)) == want, name << " threads " << threads << " chunk " << chunk << " dtype " << dtype);
+  BOOST_TEST(hash(all_logits(on_scalar, ids, 3, 7)) == want, name << " scalar, threads 3, chunk 7, dtype " << dtype);
+}
+
+}  // namespace
+
 BOOST_DATA_TEST_CASE(the_same_bits_for_any_threads_chunks_and_instruction_set, data::make(golden_names()), name) {
-  for (const linnet_dtype dtype : {LINNET_F32, LINNET_F16, LINNET_BF16}) {
-    const std::string path = convert_golden(name, dtype);
-    const Registry scalar = registry_for("scalar"), best = registry_for(nullptr);
-    Model on_scalar = need(Model::open(path, {.registry = scalar.get()})), on_best = need(Model::open(path, {.registry = best.get()}));
-    const int64_t limit = on_best.info().context_limit;
-    const auto ids = random_ids(limit > 0 ? std::min<size_t>(90, static_cast<size_t>(limit)) : 90, on_best.info().vocabulary);
-    const uint64_t want = hash(all_logits(on_scalar, ids, 1, 64));
-    for (const uint32_t threads : {1u, 2u, 3u, 8u})
-      for (const uint32_t chunk : {1u, 7u, 64u, 512u})
-        BOOST_TEST(hash(all_logits(on_best, ids, threads, chunk)) == want, name << " threads " << threads << " chunk " << chunk << " dtype " << dtype);
-    BOOST_TEST(hash(all_logits(on_scalar, ids, 3, 7)) == want);
-  }
+  for (const linnet_dtype dtype : {LINNET_F32, LINNET_F16, LINNET_BF16}) check_bits(name, dtype, {{1, 1}, {2, 7}, {3, 64}, {8, 512}});
+}
+
+BOOST_DATA_TEST_CASE(the_same_bits_in_every_combination, data::make({"gpt2-odd-sizes", "llama-gqa-6over2", "llama-head-dim-16", "qwen2-untied"}), name) {
+  std::vector<std::pair<uint32_t, uint32_t>> runs;
+  for (const uint32_t threads : {1u, 2u, 3u, 8u})
+    for (const uint32_t chunk : {1u, 7u, 64u, 512u}) runs.emplace_back(threads, chunk);
+  check_bits(name, LINNET_F32, runs);
 }
 
 BOOST_DATA_TEST_CASE(the_same_bits_alone_and_beside_other_sessions, data::make(golden_names()), name) {

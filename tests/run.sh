@@ -1,0 +1,56 @@
+#!/bin/sh
+# run.sh: installs what is missing, builds, and runs the unit and golden tests (under 10 minutes on 2 cores).
+# run.sh --all: also sanitizers (ASan + UBSan, TSan), clang, a build with exceptions, and the example hosts as their own projects.
+set -eu
+cd "$(dirname "$0")/.."
+all=0
+case "${1-}" in
+  "") ;;
+  --all) all=1 ;;
+  *) sed -n '2,3s/^# //p' "$0"; [ "$1" = --help ] && exit 0; exit 2 ;;
+esac
+
+packages="g++ cmake ninja-build flatbuffers-compiler libflatbuffers-dev libxxhash-dev libmimalloc-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libboost-test-dev"
+[ $all = 0 ] || packages="$packages clang libclang-rt-14-dev"
+examples/install_packages.sh $packages
+
+# build DIR OPTIONS...: configures and builds everything.
+build() {
+  folder=$1
+  shift
+  echo "== build $folder $*"
+  cmake -S . -B "$folder" -G Ninja -DLINNET_WERROR=ON "$@" >"$folder.log" 2>&1 && cmake --build "$folder" >>"$folder.log" 2>&1 || { tail -n 60 "$folder.log"; exit 1; }
+  rm -f "$folder.log"
+}
+test_in() {
+  echo "== test $1"
+  folder=$1
+  shift
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 2 "$@"
+}
+
+build build
+test_in build
+[ $all = 1 ] || exit 0
+
+build build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINNET_SANITIZE=address,undefined
+test_in build-asan
+
+# TSan: what threads touch.
+build build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINNET_SANITIZE=thread
+test_in build-tsan -R 'unit_runtime|unit_ops|host_'
+
+# The other compiler, and runtime and ops with exceptions and RTTI.
+build build-clang -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
+test_in build-clang -R 'golden|unit_ops|host_'
+build build-exceptions -DLINNET_EXCEPTIONS=ON -DLINNET_TESTS=OFF
+
+# A host as its own project, and the two-command start.
+echo "== consumers"
+cmake -S examples/hosts/embed -B build-embed -G Ninja >build-embed.log 2>&1 && cmake --build build-embed >>build-embed.log 2>&1 || { tail -n 60 build-embed.log; exit 1; }
+rm -f build-embed.log
+text=$(examples/quickstart.sh)
+[ -n "$text" ]
+reply=$(build-embed/embed build/linnet-tales.linnet "Once upon a time")
+[ -n "$reply" ]
+echo "consumers: ok"
