@@ -1,9 +1,9 @@
 // Bringing a file into memory: mapped, or copied for hosts whose files may change under them.
-#include <cerrno>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
 
 #include "runtime/model.h"
 #include "runtime/status.h"
@@ -41,14 +41,18 @@ linnet_code read_file(const char* path, bool copy, const linnet_allocator& alloc
   struct stat status {};
   linnet_code code = LINNET_OK;
   if (::fstat(fd, &status) != 0) code = fail(error, LINNET_IO, path, {}, "%s: %s", path, std::strerror(errno));
-  else if (!S_ISREG(status.st_mode)) code = fail(error, LINNET_IO, path, {}, "%s is not a regular file%s", path, S_ISDIR(status.st_mode) ? "; a checkpoint folder is converted first: linnet-convert" : "");
+  else if (!S_ISREG(status.st_mode))
+    code = fail(error, LINNET_IO, path, {}, "%s is not a regular file%s", path,
+                S_ISDIR(status.st_mode) ? "; a checkpoint folder is converted first: linnet-convert" : "");
   else if (status.st_size < static_cast<off_t>(sizeof(Header)))
-    code = fail(error, LINNET_BAD_FILE, path, {sizeof(Header), static_cast<uint64_t>(status.st_size)}, "%s has %lld bytes; a .linnet file has at least %zu: it is cut or not one", path,
-                static_cast<long long>(status.st_size), sizeof(Header));
+    code = fail(error, LINNET_BAD_FILE, path, {sizeof(Header), static_cast<uint64_t>(status.st_size)},
+                "%s has %lld bytes; a .linnet file has at least %zu: it is cut or not one", path, static_cast<long long>(status.st_size),
+                sizeof(Header));
   else if (copy) code = copy_file(fd, path, static_cast<uint64_t>(status.st_size), allocator, out, error);
   else {
     void* data = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) code = fail(error, LINNET_IO, path, {}, "%s: mapping %lld bytes: %s", path, static_cast<long long>(status.st_size), std::strerror(errno));
+    if (data == MAP_FAILED)
+      code = fail(error, LINNET_IO, path, {}, "%s: mapping %lld bytes: %s", path, static_cast<long long>(status.st_size), std::strerror(errno));
     else *out = {static_cast<const uint8_t*>(data), static_cast<uint64_t>(status.st_size), FileBytes::Kind::mapped, allocator};
   }
   ::close(fd);

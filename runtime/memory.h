@@ -29,7 +29,13 @@ class Vec {
   Vec() : allocator_(allocator_or_malloc(nullptr)) {}
   explicit Vec(const linnet_allocator& allocator) : allocator_(allocator) {}
   Vec(Vec&& other) noexcept { take(other); }
-  Vec& operator=(Vec&& other) noexcept { if (this != &other) { release(); take(other); } return *this; }
+  Vec& operator=(Vec&& other) noexcept {
+    if (this != &other) {
+      release();
+      take(other);
+    }
+    return *this;
+  }
   Vec(const Vec&) = delete;
   Vec& operator=(const Vec&) = delete;
   ~Vec() { release(); }
@@ -82,8 +88,14 @@ class Vec {
 
  private:
   static constexpr size_t kAlign = alignof(T) > 16 ? alignof(T) : 16;
-  void free_block() { if (data_) allocator_.free(allocator_.context, data_, capacity_ * sizeof(T), kAlign); }
-  void release() { free_block(); data_ = nullptr; size_ = capacity_ = 0; }
+  void free_block() {
+    if (data_) allocator_.free(allocator_.context, data_, capacity_ * sizeof(T), kAlign);
+  }
+  void release() {
+    free_block();
+    data_ = nullptr;
+    size_ = capacity_ = 0;
+  }
   void take(Vec& other) {
     allocator_ = other.allocator_;
     data_ = std::exchange(other.data_, nullptr);

@@ -1,8 +1,8 @@
 // Opening a model: container first (header, sections, hashes), then the graph, then the program.
 #include "runtime/model.h"
 
-#include <cinttypes>
 #include <xxhash.h>
+#include <cinttypes>
 
 #include "runtime/status.h"
 
@@ -21,19 +21,29 @@ const char* section_name(uint32_t kind) {
 
 linnet_code check_header(const FileBytes& file, Header* header, linnet_error* error) {
   if (file.bytes < sizeof(Header))
-    return fail(error, LINNET_BAD_FILE, "header", {sizeof(Header), file.bytes}, "%" PRIu64 " bytes are fewer than a header's %zu: the file is cut or not a .linnet file", file.bytes, sizeof(Header));
+    return fail(error, LINNET_BAD_FILE, "header", {sizeof(Header), file.bytes},
+                "%" PRIu64 " bytes are fewer than a header's %zu: the file is cut or not a .linnet file", file.bytes, sizeof(Header));
   std::memcpy(header, file.data, sizeof(Header));
-  if (std::memcmp(header->magic, kMagic, sizeof kMagic) != 0) return fail(error, LINNET_BAD_FILE, "header", {}, "not a .linnet file (wrong magic); checkpoints are converted with linnet-convert");
+  if (std::memcmp(header->magic, kMagic, sizeof kMagic) != 0)
+    return fail(error, LINNET_BAD_FILE, "header", {}, "not a .linnet file (wrong magic); checkpoints are converted with linnet-convert");
   if (header->major != kFormatMajor)
-    return fail(error, LINNET_VERSION, "header", {kFormatMajor, header->major}, "the file has format version %u.%u; this library reads %u.x up to any minor: %s", header->major, header->minor, kFormatMajor,
+    return fail(error, LINNET_VERSION, "header", {kFormatMajor, header->major},
+                "the file has format version %u.%u; this library reads %u.x up to any minor: %s", header->major, header->minor, kFormatMajor,
                 header->major > kFormatMajor ? "update Linnet, or convert again with this version" : "convert the checkpoint again");
-  if (header->header_bytes != sizeof(Header)) return fail(error, LINNET_BAD_FILE, "header", {sizeof(Header), header->header_bytes}, "header size is %u, not %zu", header->header_bytes, sizeof(Header));
+  if (header->header_bytes != sizeof(Header))
+    return fail(error, LINNET_BAD_FILE, "header", {sizeof(Header), header->header_bytes}, "header size is %u, not %zu", header->header_bytes,
+                sizeof(Header));
   const uint64_t hash = XXH3_64bits(header, offsetof(Header, xxh3));
-  if (hash != header->xxh3) return fail(error, LINNET_BAD_FILE, "header", {header->xxh3, hash}, "the header is damaged: XXH3 is %016" PRIx64 ", not %016" PRIx64, hash, header->xxh3);
+  if (hash != header->xxh3)
+    return fail(error, LINNET_BAD_FILE, "header", {header->xxh3, hash}, "the header is damaged: XXH3 is %016" PRIx64 ", not %016" PRIx64, hash,
+                header->xxh3);
   if (header->file_bytes != file.bytes)
-    return fail(error, LINNET_BAD_FILE, "header", {header->file_bytes, file.bytes}, "the file has %" PRIu64 " bytes, its header says %" PRIu64 ": it was cut or added to; copy or convert it again", file.bytes,
+    return fail(error, LINNET_BAD_FILE, "header", {header->file_bytes, file.bytes},
+                "the file has %" PRIu64 " bytes, its header says %" PRIu64 ": it was cut or added to; copy or convert it again", file.bytes,
                 header->file_bytes);
-  if (header->section_count > kMaxSections) return fail(error, LINNET_BAD_FILE, "header", {kMaxSections, header->section_count}, "%u sections are more than %u", header->section_count, kMaxSections);
+  if (header->section_count > kMaxSections)
+    return fail(error, LINNET_BAD_FILE, "header", {kMaxSections, header->section_count}, "%u sections are more than %u", header->section_count,
+                kMaxSections);
   return LINNET_OK;
 }
 
@@ -46,11 +56,15 @@ linnet_code find_section(const Header& header, const FileBytes& file, SectionKin
     const char* name = section_name(s.kind);
     if (out->kind) return fail(error, LINNET_BAD_FILE, name, {}, "the %s stands twice in the header", name);
     const uint64_t align = kind == SectionKind::weights ? kWeightsAlign : kTensorAlign;
-    if (s.offset % align || s.offset < sizeof(Header)) return fail(error, LINNET_BAD_FILE, name, {align, s.offset}, "the %s starts at byte %" PRIu64 ", not on a multiple of %" PRIu64 " behind the header", name, s.offset, align);
+    if (s.offset % align || s.offset < sizeof(Header))
+      return fail(error, LINNET_BAD_FILE, name, {align, s.offset},
+                  "the %s starts at byte %" PRIu64 ", not on a multiple of %" PRIu64 " behind the header", name, s.offset, align);
     if (s.offset > file.bytes || s.bytes > file.bytes - s.offset)
-      return fail(error, LINNET_BAD_FILE, name, {file.bytes, s.offset + s.bytes}, "the %s (%" PRIu64 " bytes at %" PRIu64 ") ends beyond the file's %" PRIu64 " bytes", name, s.bytes, s.offset, file.bytes);
+      return fail(error, LINNET_BAD_FILE, name, {file.bytes, s.offset + s.bytes},
+                  "the %s (%" PRIu64 " bytes at %" PRIu64 ") ends beyond the file's %" PRIu64 " bytes", name, s.bytes, s.offset, file.bytes);
     if (kind != SectionKind::weights && s.bytes > kSectionCap)
-      return fail(error, LINNET_BAD_FILE, name, {kSectionCap, s.bytes}, "the %s has %" PRIu64 " bytes, more than the cap of %" PRIu64, name, s.bytes, kSectionCap);
+      return fail(error, LINNET_BAD_FILE, name, {kSectionCap, s.bytes}, "the %s has %" PRIu64 " bytes, more than the cap of %" PRIu64, name, s.bytes,
+                  kSectionCap);
     *out = s;
   }
   return LINNET_OK;
@@ -59,7 +73,8 @@ linnet_code find_section(const Header& header, const FileBytes& file, SectionKin
 linnet_code check_hash(const uint8_t* data, uint64_t bytes, const uint64_t expected[2], const char* name, linnet_error* error) {
   const XXH128_hash_t hash = XXH3_128bits(data, bytes);
   if (hash.low64 == expected[0] && hash.high64 == expected[1]) return LINNET_OK;
-  return fail(error, LINNET_BAD_FILE, name, {expected[0], hash.low64}, "the %s is damaged: XXH3 is %016" PRIx64 "%016" PRIx64 ", the header says %016" PRIx64 "%016" PRIx64, name, hash.high64, hash.low64,
+  return fail(error, LINNET_BAD_FILE, name, {expected[0], hash.low64},
+              "the %s is damaged: XXH3 is %016" PRIx64 "%016" PRIx64 ", the header says %016" PRIx64 "%016" PRIx64, name, hash.high64, hash.low64,
               expected[1], expected[0]);
 }
 
@@ -78,7 +93,8 @@ linnet_code load(linnet_model* model, uint32_t verify, linnet_error* error) {
   if (const auto code = find_section(header, model->file, SectionKind::graph, &graph, error)) return code;
   if (const auto code = find_section(header, model->file, SectionKind::tokenizer, &tokenizer, error)) return code;
   if (const auto code = find_section(header, model->file, SectionKind::weights, &weights, error)) return code;
-  if (!graph.kind || !weights.kind) return fail(error, LINNET_BAD_FILE, "header", {}, "the file has no %s", graph.kind ? "weights section" : "graph section");
+  if (!graph.kind || !weights.kind)
+    return fail(error, LINNET_BAD_FILE, "header", {}, "the file has no %s", graph.kind ? "weights section" : "graph section");
   model->weights = model->file.data + weights.offset;
   model->weight_bytes = weights.bytes;
   model->weight_hash[0] = weights.xxh3[0];
@@ -102,7 +118,8 @@ linnet_code load(linnet_model* model, uint32_t verify, linnet_error* error) {
 }
 
 // Takes the file's bytes; on failure everything is released.
-linnet_code open_bytes(FileBytes* file, const linnet_model_options& options, const linnet_allocator& allocator, linnet_model** out, linnet_error* error) {
+linnet_code open_bytes(FileBytes* file, const linnet_model_options& options, const linnet_allocator& allocator, linnet_model** out,
+                       linnet_error* error) {
   auto* model = make<linnet_model>(allocator, allocator);
   if (!model) {
     file->release();
@@ -122,8 +139,10 @@ linnet_code read_options(const linnet_model_options* options, linnet_model_optio
   if (!options || options->size < offsetof(linnet_model_options, registry) + sizeof options->registry)
     return fail(error, LINNET_INVALID_ARGUMENT, "options", {}, "model options are missing or were not set up with linnet_model_options_init");
   std::memcpy(out, options, options->size < sizeof *out ? options->size : sizeof *out);
-  if (!out->registry) return fail(error, LINNET_INVALID_ARGUMENT, "registry", {}, "options.registry is NULL: pass linnet_builtin_registry() or your own registry");
-  if (out->load > LINNET_LOAD_COPY || out->verify > LINNET_VERIFY_ALL) return fail(error, LINNET_INVALID_ARGUMENT, "options", {}, "load is %u and verify %u: both are 0 or 1", out->load, out->verify);
+  if (!out->registry)
+    return fail(error, LINNET_INVALID_ARGUMENT, "registry", {}, "options.registry is NULL: pass linnet_builtin_registry() or your own registry");
+  if (out->load > LINNET_LOAD_COPY || out->verify > LINNET_VERIFY_ALL)
+    return fail(error, LINNET_INVALID_ARGUMENT, "options", {}, "load is %u and verify %u: both are 0 or 1", out->load, out->verify);
   return LINNET_OK;
 }
 
@@ -134,7 +153,9 @@ using namespace linnet::detail;
 
 extern "C" {
 
-void linnet_model_options_init(linnet_model_options* options) { *options = {sizeof(linnet_model_options), LINNET_LOAD_MAP, LINNET_VERIFY_STRUCTURE, nullptr, nullptr}; }
+void linnet_model_options_init(linnet_model_options* options) {
+  *options = {sizeof(linnet_model_options), LINNET_LOAD_MAP, LINNET_VERIFY_STRUCTURE, nullptr, nullptr};
+}
 
 linnet_code linnet_model_open(const char* path, const linnet_model_options* options, linnet_model** out, linnet_error* error) {
   *out = nullptr;
@@ -169,7 +190,8 @@ linnet_code linnet_model_open_memory(const void* data, size_t bytes, const linne
     file = {copy, bytes, FileBytes::Kind::copied, allocator};
   } else if (reinterpret_cast<uintptr_t>(data) % kTensorAlign) {
     return fail(error, LINNET_INVALID_ARGUMENT, "data", {kTensorAlign, reinterpret_cast<uintptr_t>(data) % kTensorAlign},
-                "the model lies %zu bytes off a 64-byte boundary: align it, or open it with LINNET_LOAD_COPY", static_cast<size_t>(reinterpret_cast<uintptr_t>(data) % kTensorAlign));
+                "the model lies %zu bytes off a 64-byte boundary: align it, or open it with LINNET_LOAD_COPY",
+                static_cast<size_t>(reinterpret_cast<uintptr_t>(data) % kTensorAlign));
   }
   return open_bytes(&file, o, allocator, out, error);
 }
@@ -189,8 +211,10 @@ linnet_code linnet_model_verify(const linnet_model* model, linnet_error* error) 
   for (const linnet_tensor& t : model->tensors) {
     const uint64_t hash = XXH3_64bits(t.data, t.bytes);
     if (hash != t.xxh3)
-      return fail(error, LINNET_BAD_FILE, t.name, {t.xxh3, hash}, "tensor %s is damaged: XXH3 of its %" PRIu64 " bytes is %016" PRIx64 ", the file says %016" PRIx64 "; copy or convert the file again", t.name, t.bytes,
-                  hash, t.xxh3);
+      return fail(error, LINNET_BAD_FILE, t.name, {t.xxh3, hash},
+                  "tensor %s is damaged: XXH3 of its %" PRIu64 " bytes is %016" PRIx64 ", the file says %016" PRIx64
+                  "; copy or convert the file again",
+                  t.name, t.bytes, hash, t.xxh3);
   }
   if (const auto code = check_hash(model->weights, model->weight_bytes, model->weight_hash, "weights section", error)) return code;
   return succeed(error);
@@ -210,7 +234,8 @@ const linnet_value* linnet_model_value(const linnet_model* m, uint32_t i) { retu
 linnet_code linnet_model_node(const linnet_model* model, uint32_t index, linnet_node_listing* out) {
   if (index >= model->nodes.size()) return LINNET_INVALID_ARGUMENT;
   const NodeRecord& n = model->nodes[index];
-  *out = {n.op, n.version, n.inputs, n.outputs, n.weights, n.states, n.attrs, model->args.data() + n.first_arg, model->attrs.data() + n.first_attr, n.body};
+  *out = {n.op,  n.version, n.inputs, n.outputs, n.weights, n.states, n.attrs, model->args.data() + n.first_arg, model->attrs.data() + n.first_attr,
+          n.body};
   return LINNET_OK;
 }
 

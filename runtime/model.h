@@ -21,12 +21,12 @@ struct NodeRecord {  // as in the file
 
 // One thing to run: an op on its arguments, or the body that stands in for an op nobody registered.
 struct Instruction {
-  linnet_op_def def;            // def.name: the node's
+  linnet_op_def def;  // def.name: the node's
   linnet_node node;
-  const uint32_t* values;       // input ids then output ids, of the function's values; kAbsent
-  const uint32_t* state_ids;    // global
-  uint32_t first_step, steps;   // a body: its instructions are Model.body_steps[first_step ..]; steps 0: an op
-  uint32_t function;            // the body's
+  const uint32_t* values;      // input ids then output ids, of the function's values; kAbsent
+  const uint32_t* state_ids;   // global
+  uint32_t first_step, steps;  // a body: its instructions are Model.body_steps[first_step ..]; steps 0: an op
+  uint32_t function;           // the body's
 };
 
 // The file's bytes and how they came to be.
@@ -43,8 +43,30 @@ linnet_code read_file(const char* path, bool copy, const linnet_allocator& alloc
 
 struct linnet_model {
   explicit linnet_model(const linnet_allocator& a)
-      : allocator(a), text(a), functions(a), values(a), tensors(a), levels(a), states(a), state_tensors(a), state_offsets(a), nodes(a), args(a), attrs(a),
-        integers(a), reals(a), eos(a), tokenizer(a), steps(a), body_steps(a), value_pointers(a), tensor_pointers(a), state_pointers(a), step_values(a), step_states(a), step_attrs(a) {}
+      : allocator(a),
+        text(a),
+        functions(a),
+        values(a),
+        tensors(a),
+        levels(a),
+        states(a),
+        state_tensors(a),
+        state_offsets(a),
+        nodes(a),
+        args(a),
+        attrs(a),
+        integers(a),
+        reals(a),
+        eos(a),
+        tokenizer(a),
+        steps(a),
+        body_steps(a),
+        value_pointers(a),
+        tensor_pointers(a),
+        state_pointers(a),
+        step_values(a),
+        step_states(a),
+        step_attrs(a) {}
 
   linnet_allocator allocator;
   std::atomic<uint32_t> references{1};
@@ -55,7 +77,8 @@ struct linnet_model {
   uint64_t weight_hash[2] = {0, 0};
   linnet_model_info info{};
 
-  template <typename T> using Vec = linnet::detail::Vec<T>;
+  template <typename T>
+  using Vec = linnet::detail::Vec<T>;
   Vec<char> text;  // every name, NUL-terminated
   Vec<linnet_function> functions;
   Vec<linnet_value> values;

@@ -22,22 +22,34 @@ struct Planner {
   linnet_error* error;
   bool overflow = false;
 
-  uint64_t add(uint64_t a, uint64_t b) { uint64_t r; overflow |= add_overflows(a, b, &r); return r; }
-  uint64_t mul(uint64_t a, uint64_t b) { uint64_t r; overflow |= mul_overflows(a, b, &r); return r; }
+  uint64_t add(uint64_t a, uint64_t b) {
+    uint64_t r;
+    overflow |= add_overflows(a, b, &r);
+    return r;
+  }
+  uint64_t mul(uint64_t a, uint64_t b) {
+    uint64_t r;
+    overflow |= mul_overflows(a, b, &r);
+    return r;
+  }
   uint64_t align(uint64_t n) { return add(n, kAlign - 1) & ~(kAlign - 1); }
 
   linnet_code refuse(const char* field, uint64_t least, uint64_t most, uint64_t got) {
-    return fail(error, LINNET_INVALID_ARGUMENT, field, {most, got}, "option %s is %" PRIu64 "; it can be %" PRIu64 " to %" PRIu64, field, got, least, most);
+    return fail(error, LINNET_INVALID_ARGUMENT, field, {most, got}, "option %s is %" PRIu64 "; it can be %" PRIu64 " to %" PRIu64, field, got, least,
+                most);
   }
 
   linnet_code read_options(const linnet_runner_options& o) {
     linnet_plan& t = p->totals;
     const linnet_model_info& info = m->info;
-    const uint64_t trained = info.context_limit > 0 ? uint64_t(info.context_limit) : info.context_trained > 0 ? uint64_t(info.context_trained) : kDefaultContext;
+    const uint64_t trained = info.context_limit > 0     ? uint64_t(info.context_limit)
+                             : info.context_trained > 0 ? uint64_t(info.context_trained)
+                                                        : kDefaultContext;
     t.context = o.context ? o.context : std::min(trained, kDefaultContext);
     if (t.context > kMaxContext) return refuse("context", 1, kMaxContext, t.context);
     if (info.context_limit > 0 && t.context > uint64_t(info.context_limit))
-      return fail(error, LINNET_INVALID_ARGUMENT, "context", {uint64_t(info.context_limit), t.context}, "option context is %" PRIu64 "; the model has learned positions for %lld only", t.context,
+      return fail(error, LINNET_INVALID_ARGUMENT, "context", {uint64_t(info.context_limit), t.context},
+                  "option context is %" PRIu64 "; the model has learned positions for %lld only", t.context,
                   static_cast<long long>(info.context_limit));
     t.max_rows = o.max_rows ? o.max_rows : static_cast<uint32_t>(std::min(kDefaultRows, t.context));
     if (t.max_rows > kMaxRows) return refuse("max_rows", 1, kMaxRows, t.max_rows);
@@ -54,7 +66,9 @@ struct Planner {
     return LINNET_OK;
   }
 
-  uint64_t most_rows(const linnet_value& v) const { return v.leading == LINNET_STEP_ROWS ? p->totals.max_rows : v.leading == LINNET_WANTED_ROWS ? p->totals.wanted_rows : 1; }
+  uint64_t most_rows(const linnet_value& v) const {
+    return v.leading == LINNET_STEP_ROWS ? p->totals.max_rows : v.leading == LINNET_WANTED_ROWS ? p->totals.wanted_rows : 1;
+  }
 
   uint64_t value_bytes(uint32_t id) {  // also sets the stride
     const linnet_value& v = m->values[id];
@@ -79,15 +93,16 @@ struct Planner {
     if (!code)
       for (uint32_t i = 0; i < step.node.output_count && !code; ++i)
         if (request.output_widths[i] != UINT32_MAX && step.node.outputs[i]->width != request.output_widths[i])
-          code = fail(&inner, LINNET_BAD_FILE, step.node.outputs[i]->name, {request.output_widths[i], step.node.outputs[i]->width}, "output %u is %u wide in the graph; the op makes %u", i,
-                      step.node.outputs[i]->width, request.output_widths[i]);
+          code = fail(&inner, LINNET_BAD_FILE, step.node.outputs[i]->name, {request.output_widths[i], step.node.outputs[i]->width},
+                      "output %u is %u wide in the graph; the op makes %u", i, step.node.outputs[i]->width, request.output_widths[i]);
     if (code) {
       if (error) {
         *error = inner;
         error->code = code;
         error->node = static_cast<int32_t>(step.node.index);
         copy_text(error->op, sizeof error->op, step.node.op);
-        std::snprintf(error->message, sizeof error->message, "node %u (%.31s): %.440s", step.node.index, step.node.op, inner.message[0] ? inner.message : "plan failed and said no more");
+        std::snprintf(error->message, sizeof error->message, "node %u (%.31s): %.440s", step.node.index, step.node.op,
+                      inner.message[0] ? inner.message : "plan failed and said no more");
       }
       return code;
     }
@@ -125,7 +140,10 @@ struct Planner {
   // Arena: values get the lowest gap among those alive, in the order they are made.
   linnet_code plan_arena() {
     const linnet_function& f = m->functions[0];
-    struct Life { uint32_t last; uint32_t root; };
+    struct Life {
+      uint32_t last;
+      uint32_t root;
+    };
     Vec<Life> life(m->allocator);
     if (!life.resize(f.values)) return no_memory(error, 0, "the plan");
     const auto steps = static_cast<uint32_t>(m->steps.size());
@@ -134,14 +152,18 @@ struct Planner {
       for (uint32_t j = 0; j < m->steps[i].node.input_count; ++j)
         if (m->steps[i].values[j] != kAbsent) life[m->steps[i].values[j]].last = i;
     life[1].last = steps;  // the logits outlive the step
-    struct Block { uint64_t begin, end; uint32_t value; };
+    struct Block {
+      uint64_t begin, end;
+      uint32_t value;
+    };
     Vec<Block> live(m->allocator);  // sorted by begin
     const auto place = [&](uint32_t value) -> linnet_code {
       const uint64_t bytes = value_bytes(value);
       uint64_t at = 0;
       size_t i = 0;
       for (; i < live.size() && live[i].begin - at < bytes; ++i) at = live[i].end;
-      if (live.size() >= kMaxLive) return fail(error, LINNET_UNSUPPORTED, "arena", {kMaxLive, live.size()}, "more than %zu values are alive at once", kMaxLive);
+      if (live.size() >= kMaxLive)
+        return fail(error, LINNET_UNSUPPORTED, "arena", {kMaxLive, live.size()}, "more than %zu values are alive at once", kMaxLive);
       if (!live.push({})) return no_memory(error, 0, "the plan");
       for (size_t j = live.size() - 1; j > i; --j) live[j] = live[j - 1];
       live[i] = {at, add(at, bytes), value};
@@ -192,7 +214,10 @@ struct Planner {
   linnet_code lay_out() {
     linnet_plan& t = p->totals;
     uint64_t args = 0, states_of_steps = 0, states = 0;
-    const auto count = [&](const Instruction& s) { args += s.node.input_count + s.node.output_count; states_of_steps += s.node.state_count; };
+    const auto count = [&](const Instruction& s) {
+      args += s.node.input_count + s.node.output_count;
+      states_of_steps += s.node.state_count;
+    };
     for (const auto& s : m->steps) count(s);
     for (const auto& s : m->body_steps) count(s);
     for (uint32_t i = 0; i < m->states.size(); ++i) {
@@ -224,7 +249,9 @@ struct Planner {
     t.scratch = p->model_memory.bytes + p->session_memory.bytes + p->step_memory.bytes + p->thread_memory.bytes;
     lay(&p->states, states);
     t.states = p->states.bytes;
-    if (overflow || t.total > SIZE_MAX / 2) return fail(error, LINNET_INVALID_ARGUMENT, "plan", {}, "the options ask for more memory than a size can say; lower context, sessions or max_rows");
+    if (overflow || t.total > SIZE_MAX / 2)
+      return fail(error, LINNET_INVALID_ARGUMENT, "plan", {},
+                  "the options ask for more memory than a size can say; lower context, sessions or max_rows");
     return succeed(error);
   }
 };
@@ -237,8 +264,9 @@ linnet_code make_plan(const linnet_model* model, const linnet_runner_options* op
   linnet_runner_options o;
   if (const auto code = read_runner_options(options, &o, error)) return code;
   if (const auto code = planner.read_options(o)) return code;
-  if (!plan->steps.resize(model->steps.size()) || !plan->body_steps.resize(model->body_steps.size()) || !plan->value_offset.resize(model->values.size()) ||
-      !plan->value_stride.resize(model->values.size()) || !plan->state_offset.resize(model->states.size()))
+  if (!plan->steps.resize(model->steps.size()) || !plan->body_steps.resize(model->body_steps.size()) ||
+      !plan->value_offset.resize(model->values.size()) || !plan->value_stride.resize(model->values.size()) ||
+      !plan->state_offset.resize(model->states.size()))
     return no_memory(error, 0, "the plan");
   if (const auto code = planner.plan_arena()) return code;
   return planner.lay_out();

@@ -18,10 +18,13 @@ struct Resolver {
     const OpEntry* entry = m->registry->find(n.op);
     linnet_code code;
     if (entry)
-      code = fail(error, LINNET_VERSION, n.op, {entry->def.max_version, n.version}, "node %u%s: op %s version %u; the registered one runs versions %u to %u, and the node has no body to run instead", index, where, n.op,
-                  n.version, entry->def.min_version, entry->def.max_version);
+      code = fail(error, LINNET_VERSION, n.op, {entry->def.max_version, n.version},
+                  "node %u%s: op %s version %u; the registered one runs versions %u to %u, and the node has no body to run instead", index, where,
+                  n.op, n.version, entry->def.min_version, entry->def.max_version);
     else
-      code = fail(error, LINNET_UNSUPPORTED, n.op, {0, n.version}, "node %u%s: op %s version %u is not registered and has no body to run instead: register it (a plugin, or a newer Linnet)", index, where, n.op, n.version);
+      code = fail(error, LINNET_UNSUPPORTED, n.op, {0, n.version},
+                  "node %u%s: op %s version %u is not registered and has no body to run instead: register it (a plugin, or a newer Linnet)", index,
+                  where, n.op, n.version);
     if (error) {
       error->node = static_cast<int32_t>(index);
       copy_text(error->op, sizeof error->op, n.op);
@@ -30,8 +33,11 @@ struct Resolver {
   }
 
   // Argument lists of one node, taken through `weights` and `states` (null: ids are global).
-  linnet_code bind(const NodeRecord& n, const linnet_function& f, uint32_t index, const linnet_node* caller, const uint32_t* caller_states, Instruction* out) {
-    if (n.outputs > LINNET_MAX_OUTPUTS) return fail(error, LINNET_UNSUPPORTED, n.op, {LINNET_MAX_OUTPUTS, n.outputs}, "node %u: op %s has %u outputs, at most %u are supported", index, n.op, n.outputs, LINNET_MAX_OUTPUTS);
+  linnet_code bind(const NodeRecord& n, const linnet_function& f, uint32_t index, const linnet_node* caller, const uint32_t* caller_states,
+                   Instruction* out) {
+    if (n.outputs > LINNET_MAX_OUTPUTS)
+      return fail(error, LINNET_UNSUPPORTED, n.op, {LINNET_MAX_OUTPUTS, n.outputs}, "node %u: op %s has %u outputs, at most %u are supported", index,
+                  n.op, n.outputs, LINNET_MAX_OUTPUTS);
     const uint32_t* args = m->args.data() + n.first_arg;
     linnet_node& node = out->node;
     node = {sizeof node, index, n.op, n.version, n.inputs, n.outputs, n.weights, n.states, n.attrs, nullptr, nullptr, nullptr, nullptr, nullptr};
@@ -73,7 +79,8 @@ struct Resolver {
         const linnet_attr* from = nullptr;
         for (uint32_t j = 0; j < caller->attr_count; ++j)
           if (std::strcmp(caller->attrs[j].name, a.text) == 0) from = &caller->attrs[j];
-        if (!from) return fail(error, LINNET_BAD_FILE, n.op, {}, "node %u: its body reads attribute %s, which %s does not have", index, a.text, caller->op);
+        if (!from)
+          return fail(error, LINNET_BAD_FILE, n.op, {}, "node %u: its body reads attribute %s, which %s does not have", index, a.text, caller->op);
         const char* name = a.name;
         a = *from;
         a.name = name;
@@ -104,7 +111,12 @@ struct Resolver {
   // Pointers into the pools must stay put while more is pushed: count first.
   bool reserve() {
     size_t values = 0, weights = 0, states = 0, attrs = 0, bodies = 0;
-    const auto count = [&](const NodeRecord& n) { values += n.inputs + n.outputs; weights += n.weights; states += n.states; attrs += n.attrs; };
+    const auto count = [&](const NodeRecord& n) {
+      values += n.inputs + n.outputs;
+      weights += n.weights;
+      states += n.states;
+      attrs += n.attrs;
+    };
     for (uint32_t i = 0; i < m->functions[0].nodes; ++i) {
       const NodeRecord& n = m->nodes[i];
       count(n);
@@ -115,8 +127,9 @@ struct Resolver {
     }
     constexpr size_t kMost = size_t{1} << 24;  // a body named by every node of a huge file must not become a bomb
     if (values > kMost || weights > kMost || states > kMost || attrs > kMost || bodies > kMost) return false;
-    return m->step_values.reserve(values) && m->value_pointers.reserve(values) && m->tensor_pointers.reserve(weights) && m->step_states.reserve(states) && m->state_pointers.reserve(states) &&
-           m->step_attrs.reserve(attrs) && m->body_steps.reserve(bodies) && m->steps.reserve(m->functions[0].nodes);
+    return m->step_values.reserve(values) && m->value_pointers.reserve(values) && m->tensor_pointers.reserve(weights) &&
+           m->step_states.reserve(states) && m->state_pointers.reserve(states) && m->step_attrs.reserve(attrs) && m->body_steps.reserve(bodies) &&
+           m->steps.reserve(m->functions[0].nodes);
   }
 };
 

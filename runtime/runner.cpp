@@ -9,7 +9,8 @@ namespace linnet::detail {
 linnet_code read_runner_options(const linnet_runner_options* options, linnet_runner_options* out, linnet_error* error) {
   linnet_runner_options_init(out);
   if (!options) return LINNET_OK;
-  if (options->size < offsetof(linnet_runner_options, buffer)) return fail(error, LINNET_INVALID_ARGUMENT, "options", {}, "runner options were not set up with linnet_runner_options_init");
+  if (options->size < offsetof(linnet_runner_options, buffer))
+    return fail(error, LINNET_INVALID_ARGUMENT, "options", {}, "runner options were not set up with linnet_runner_options_init");
   std::memcpy(out, options, options->size < sizeof *out ? options->size : sizeof *out);
   return LINNET_OK;
 }
@@ -22,7 +23,11 @@ namespace {
 
 // ---- what ops see of the host ----
 
-struct RegionCall { linnet_region region; void* argument; linnet_runner* runner; };
+struct RegionCall {
+  linnet_region region;
+  void* argument;
+  linnet_runner* runner;
+};
 
 void run_region(void* argument, uint32_t index) {
   const auto* call = static_cast<RegionCall*>(argument);
@@ -53,7 +58,10 @@ struct Builder {
   linnet_rows* next_args;
   linnet_state_memory* next_states;
 
-  template <typename T> T* at(const Region& region) { return reinterpret_cast<T*>(r->block + region.offset); }
+  template <typename T>
+  T* at(const Region& region) {
+    return reinterpret_cast<T*>(r->block + region.offset);
+  }
 
   void view(const linnet_value* v, uint64_t stride, uint8_t* data, linnet_rows* out) { *out = {data, 0, v ? v->width : 0, stride}; }
 
@@ -65,7 +73,10 @@ struct Builder {
     run->session_memory = at<uint8_t>(p.session_memory) + plan.session_offset;
     for (uint32_t i = 0; i < step.node.input_count + step.node.output_count; ++i) {
       const uint32_t local = step.values[i];
-      if (local == kAbsent) { *next_args++ = linnet_rows{}; continue; }
+      if (local == kAbsent) {
+        *next_args++ = linnet_rows{};
+        continue;
+      }
       const uint32_t id = f.first_value + local;
       view(&m->values[id], p.value_stride[id], base + p.value_offset[id], next_args++);
     }
@@ -89,12 +100,14 @@ struct Builder {
     r->session_memory_stride = p.session_memory_stride;
     next_args = at<linnet_rows>(p.args);
     next_states = at<linnet_state_memory>(p.states_of_steps);
-    for (uint32_t i = 0; i < m->states.size(); ++i) r->state_memory[i] = {at<uint8_t>(p.states) + p.state_offset[i], m->states[i].page_bytes, &m->states[i]};
+    for (uint32_t i = 0; i < m->states.size(); ++i)
+      r->state_memory[i] = {at<uint8_t>(p.states) + p.state_offset[i], m->states[i].page_bytes, &m->states[i]};
     auto* arena = at<uint8_t>(p.arena);
     for (uint32_t i = 0; i < m->steps.size(); ++i) {
       const Instruction& step = m->steps[i];
       fill(step, p.steps[i], m->functions[0], arena, &r->steps[i]);
-      for (uint32_t j = step.first_step; j < step.first_step + step.steps; ++j) fill(m->body_steps[j], p.body_steps[j], m->functions[step.function], r->step_memory, &r->body_steps[j]);
+      for (uint32_t j = step.first_step; j < step.first_step + step.steps; ++j)
+        fill(m->body_steps[j], p.body_steps[j], m->functions[step.function], r->step_memory, &r->body_steps[j]);
     }
     view(&m->values[0], p.value_stride[0], arena + p.value_offset[0], &r->tokens);
     view(&m->values[1], p.value_stride[1], arena + p.value_offset[1], &r->logits);
@@ -122,7 +135,8 @@ struct Builder {
     r->op_error = {};
     const linnet_code code = step.def.init(step.def.context, &eval);
     if (code)
-      return fail(error, code, step.node.op, {}, "node %u (%s): init failed: %s", step.node.index, step.node.op, r->op_error.message[0] ? r->op_error.message : linnet_code_name(code));
+      return fail(error, code, step.node.op, {}, "node %u (%s): init failed: %s", step.node.index, step.node.op,
+                  r->op_error.message[0] ? r->op_error.message : linnet_code_name(code));
     run->initialised = 1;
     return LINNET_OK;
   }
@@ -180,10 +194,12 @@ linnet_code linnet_runner_create(linnet_model* model, const linnet_runner_option
   auto* block = static_cast<uint8_t*>(o.buffer);
   if (block) {
     if (reinterpret_cast<uintptr_t>(block) % 64)
-      return fail(error, LINNET_INVALID_ARGUMENT, "buffer", {total, o.buffer_bytes}, "the buffer lies %zu bytes off a 64-byte boundary; align it to 64 (%" PRIu64 " bytes are needed)",
+      return fail(error, LINNET_INVALID_ARGUMENT, "buffer", {total, o.buffer_bytes},
+                  "the buffer lies %zu bytes off a 64-byte boundary; align it to 64 (%" PRIu64 " bytes are needed)",
                   static_cast<size_t>(reinterpret_cast<uintptr_t>(block) % 64), total);
     if (o.buffer_bytes < total)
-      return fail(error, LINNET_BUFFER_TOO_SMALL, "buffer", {total, o.buffer_bytes}, "the buffer has %" PRIu64 " bytes; %" PRIu64 " are needed for these options", o.buffer_bytes, total);
+      return fail(error, LINNET_BUFFER_TOO_SMALL, "buffer", {total, o.buffer_bytes},
+                  "the buffer has %" PRIu64 " bytes; %" PRIu64 " are needed for these options", o.buffer_bytes, total);
   } else {
     block = static_cast<uint8_t*>(allocator.alloc(allocator.context, total, 64));
     if (!block) return no_memory(error, total, "a runner; ask linnet_model_plan before, or lower context, sessions or max_rows");

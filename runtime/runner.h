@@ -8,7 +8,7 @@ namespace linnet::detail {
 
 // What one instruction is run with; resolved at creation.
 struct StepRun {
-  linnet_rows* args;            // inputs, then outputs
+  linnet_rows* args;  // inputs, then outputs
   linnet_state_memory* states;
   void* model_memory;
   uint8_t* session_memory;
@@ -30,10 +30,10 @@ struct linnet_session {
   linnet_runner* runner;
   uint32_t slot, in_use;
   uint64_t position;
-  uint32_t pages_held;          // leading entries of `pages`
+  uint32_t pages_held;  // leading entries of `pages`
   uint32_t* pages;
   int32_t* tokens;
-  uint64_t logits_step;         // the step whose logits row is this session's last position; 0: none
+  uint64_t logits_step;  // the step whose logits row is this session's last position; 0: none
   uint32_t logits_row;
 };
 
@@ -54,14 +54,14 @@ struct linnet_runner {
   uint8_t* sampler;
   uint8_t *step_memory, *thread_memory, *session_memory;
   uint64_t thread_stride, session_memory_stride;
-  linnet_rows tokens, logits;   // function 0's input and output
+  linnet_rows tokens, logits;  // function 0's input and output
   const volatile int* cancel;
   // the step in hand
-  std::atomic<uint32_t> busy;   // a call is inside the runner
+  std::atomic<uint32_t> busy;  // a call is inside the runner
   linnet::detail::StepPhase phase;
   uint32_t entry_count, rows, wanted_rows, cursor;
-  uint64_t step_serial;         // of the last finished step
-  linnet_error op_error;        // what host->fail recorded
+  uint64_t step_serial;   // of the last finished step
+  linnet_error op_error;  // what host->fail recorded
 };
 
 namespace linnet::detail {
@@ -70,7 +70,9 @@ namespace linnet::detail {
 class Busy {
  public:
   explicit Busy(linnet_runner* r) : runner_(r), held_(r->busy.exchange(1, std::memory_order_acquire) == 0) {}
-  ~Busy() { if (held_) runner_->busy.store(0, std::memory_order_release); }
+  ~Busy() {
+    if (held_) runner_->busy.store(0, std::memory_order_release);
+  }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
   bool held() const { return held_; }
@@ -89,7 +91,7 @@ void step_abort(linnet_runner* r);
 linnet_code step_run(linnet_runner* r, const linnet_step_entry* entries, uint32_t count, linnet_error* error);
 
 // session.cpp
-uint32_t take_page(linnet_runner* r);   // kNoPage if there is none; count 1
+uint32_t take_page(linnet_runner* r);  // kNoPage if there is none; count 1
 void drop_pages(linnet_session* s, uint32_t keep);
 void copy_page(linnet_runner* r, uint32_t from, uint32_t to);
 

@@ -56,14 +56,16 @@ linnet_code new_session(linnet_runner* r, linnet_session** out, linnet_error* er
     *out = s;
     return LINNET_OK;
   }
-  return fail(error, LINNET_POOL_EMPTY, "sessions", {r->plan.session_count, r->plan.session_count}, "all %u session slots are in use: release one, or create the runner with more sessions", r->plan.session_count);
+  return fail(error, LINNET_POOL_EMPTY, "sessions", {r->plan.session_count, r->plan.session_count},
+              "all %u session slots are in use: release one, or create the runner with more sessions", r->plan.session_count);
 }
 
 // The last position's logits, made again if another step has taken their place: the same bits, at the cost of a step.
 linnet_code fresh_logits(linnet_session* s, const float** out, linnet_error* error) {
   linnet_runner* r = s->runner;
   if (r->phase != StepPhase::idle) return fail(error, LINNET_BUSY, "step", {}, "a step was begun and neither committed nor aborted");
-  if (s->position == 0) return fail(error, LINNET_INVALID_ARGUMENT, "session", {}, "the session is empty: there are no logits before its first token");
+  if (s->position == 0)
+    return fail(error, LINNET_INVALID_ARGUMENT, "session", {}, "the session is empty: there are no logits before its first token");
   if (s->logits_step == 0 || s->logits_step != r->step_serial) {
     --s->position;
     const int32_t token = s->tokens[s->position];
@@ -85,7 +87,8 @@ linnet_code sample(linnet_session* s, const linnet_sampling* sampling, linnet_sa
   auto* copy = reinterpret_cast<float*>(r->sampler);
   std::memcpy(copy, logits, vocabulary * sizeof(float));
   const FloatMode mode;
-  return linnet_sample(copy, vocabulary, s->tokens, s->position, s->position, sampling, r->sampler + round_up(vocabulary * sizeof(float), 64), out, error);
+  return linnet_sample(copy, vocabulary, s->tokens, s->position, s->position, sampling, r->sampler + round_up(vocabulary * sizeof(float), 64), out,
+                       error);
 }
 
 }  // namespace
@@ -118,7 +121,8 @@ void linnet_session_reset(linnet_session* session) {
 
 linnet_code linnet_session_truncate(linnet_session* session, uint64_t n, linnet_error* error) {
   if (n > session->position)
-    return fail(error, LINNET_INVALID_ARGUMENT, "truncate", {session->position, n}, "the session has %" PRIu64 " positions; it cannot be cut to %" PRIu64, session->position, n);
+    return fail(error, LINNET_INVALID_ARGUMENT, "truncate", {session->position, n},
+                "the session has %" PRIu64 " positions; it cannot be cut to %" PRIu64, session->position, n);
   abort_step_of(session);
   if (n < session->position) rewind(session, n);
   return succeed(error);
@@ -132,7 +136,8 @@ linnet_code linnet_session_fork(linnet_session* session, linnet_session** out, l
   if (r->phase != StepPhase::idle) return fail(error, LINNET_BUSY, "step", {}, "a step was begun and neither committed nor aborted");
   const bool partial = session->position % kPage != 0;
   if (partial && r->free_page_count == 0)
-    return fail(error, LINNET_POOL_EMPTY, "pages", {1, 0}, "a fork copies the last page, and none is free: release, reset or truncate sessions, or plan more pages");
+    return fail(error, LINNET_POOL_EMPTY, "pages", {1, 0},
+                "a fork copies the last page, and none is free: release, reset or truncate sessions, or plan more pages");
   linnet_session* fork = nullptr;
   if (const auto code = new_session(r, &fork, error)) return code;
   fork->position = session->position;
@@ -163,11 +168,13 @@ linnet_code linnet_session_prefill(linnet_session* session, const int32_t* token
   const Busy busy(r);
   if (!busy.held()) return Busy::refuse(error);
   if (count > r->plan.context - session->position)
-    return fail(error, LINNET_CONTEXT_FULL, "context", {r->plan.context, session->position + count}, "context full: %" PRIu64 " positions are used, %zu more do not fit into %" PRIu64 "; nothing was read", session->position,
-                count, r->plan.context);
+    return fail(error, LINNET_CONTEXT_FULL, "context", {r->plan.context, session->position + count},
+                "context full: %" PRIu64 " positions are used, %zu more do not fit into %" PRIu64 "; nothing was read", session->position, count,
+                r->plan.context);
   for (size_t at = 0; at < count;) {
     const size_t left = count - at, rows = left < r->plan.max_rows ? left : r->plan.max_rows;
-    const linnet_step_entry entry{session, tokens + at, static_cast<uint32_t>(rows), static_cast<uint32_t>(left == rows ? LINNET_WANT_LAST : LINNET_WANT_NONE)};
+    const linnet_step_entry entry{session, tokens + at, static_cast<uint32_t>(rows),
+                                  static_cast<uint32_t>(left == rows ? LINNET_WANT_LAST : LINNET_WANT_NONE)};
     if (const auto code = step_run(r, &entry, 1, error)) return code;
     at += rows;
   }

@@ -14,9 +14,7 @@ inline constexpr uint32_t kPage = LINNET_PAGE_POSITIONS;
 
 inline uint64_t state_element_bytes(uint8_t dtype) { return dtype == LINNET_F32 || dtype == LINNET_I32 ? 4 : dtype == LINNET_I8 ? 1 : 2; }
 
-inline uint64_t state_tensor_bytes(const linnet_state_tensor& t) {
-  return (uint64_t{kPage} * t.width * state_element_bytes(t.dtype) + 63) / 64 * 64;
-}
+inline uint64_t state_tensor_bytes(const linnet_state_tensor& t) { return (uint64_t{kPage} * t.width * state_element_bytes(t.dtype) + 63) / 64 * 64; }
 
 inline uint8_t* state_page(const linnet_state_memory& memory, const linnet_segment& segment, uint64_t position) {
   return memory.base + segment.pages[position / kPage] * memory.page_bytes;

@@ -16,13 +16,16 @@ inline void copy_text(char* to, size_t capacity, const char* from) {
   to[n] = '\0';
 }
 
-struct Numbers { uint64_t expected = 0, actual = 0; };
+struct Numbers {
+  uint64_t expected = 0, actual = 0;
+};
 
 // Fills `error` (which may be null) and returns `code`, so that failing is one statement.
 #if defined(__GNUC__)
 __attribute__((format(printf, 5, 6)))
 #endif
-inline linnet_code fail(linnet_error* error, linnet_code code, const char* subject, Numbers numbers, const char* format, ...) {
+inline linnet_code
+fail(linnet_error* error, linnet_code code, const char* subject, Numbers numbers, const char* format, ...) {
   if (!error) return code;
   std::memset(error, 0, sizeof *error);
   error->code = code;
@@ -38,7 +41,10 @@ inline linnet_code fail(linnet_error* error, linnet_code code, const char* subje
 }
 
 inline linnet_code succeed(linnet_error* error) {
-  if (error) { std::memset(error, 0, sizeof *error); error->node = -1; }
+  if (error) {
+    std::memset(error, 0, sizeof *error);
+    error->node = -1;
+  }
   return LINNET_OK;
 }
 
@@ -47,8 +53,14 @@ inline linnet_code no_memory(linnet_error* error, uint64_t bytes, const char* wh
 }
 
 // a + b and a * b that say when they wrap.
-inline bool add_overflows(uint64_t a, uint64_t b, uint64_t* out) { *out = a + b; return *out < a; }
-inline bool mul_overflows(uint64_t a, uint64_t b, uint64_t* out) { *out = a * b; return a != 0 && *out / a != b; }
+inline bool add_overflows(uint64_t a, uint64_t b, uint64_t* out) {
+  *out = a + b;
+  return *out < a;
+}
+inline bool mul_overflows(uint64_t a, uint64_t b, uint64_t* out) {
+  *out = a * b;
+  return a != 0 && *out / a != b;
+}
 
 inline uint64_t round_up(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 

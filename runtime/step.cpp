@@ -13,18 +13,23 @@ namespace {
 linnet_code check_entry(linnet_runner* r, const linnet_step_entry* entries, uint32_t index, linnet_error* error) {
   const linnet_step_entry& e = entries[index];
   const linnet_session* s = e.session;
-  if (!s || s->runner != r || !s->in_use) return fail(error, LINNET_INVALID_ARGUMENT, "session", {}, "step entry %u: the session is NULL, released, or another runner's", index);
+  if (!s || s->runner != r || !s->in_use)
+    return fail(error, LINNET_INVALID_ARGUMENT, "session", {}, "step entry %u: the session is NULL, released, or another runner's", index);
   for (uint32_t i = 0; i < index; ++i)
     if (entries[i].session == s) return fail(error, LINNET_INVALID_ARGUMENT, "session", {}, "step entries %u and %u are the same session", i, index);
   if (e.count == 0 || !e.tokens) return fail(error, LINNET_INVALID_ARGUMENT, "tokens", {}, "step entry %u has no tokens", index);
-  if (e.want > LINNET_WANT_ALL) return fail(error, LINNET_INVALID_ARGUMENT, "want", {LINNET_WANT_ALL, e.want}, "step entry %u: want is %u", index, e.want);
+  if (e.want > LINNET_WANT_ALL)
+    return fail(error, LINNET_INVALID_ARGUMENT, "want", {LINNET_WANT_ALL, e.want}, "step entry %u: want is %u", index, e.want);
   if (s->position + e.count > r->plan.context)
-    return fail(error, LINNET_CONTEXT_FULL, "context", {r->plan.context, s->position + e.count}, "context full: %" PRIu64 " positions are used, %u more do not fit into %" PRIu64 "; reset or truncate the session, or plan a larger context",
+    return fail(error, LINNET_CONTEXT_FULL, "context", {r->plan.context, s->position + e.count},
+                "context full: %" PRIu64 " positions are used, %u more do not fit into %" PRIu64
+                "; reset or truncate the session, or plan a larger context",
                 s->position, e.count, r->plan.context);
   const uint32_t vocabulary = r->model->info.vocabulary;
   for (uint32_t i = 0; i < e.count; ++i)
     if (e.tokens[i] < 0 || static_cast<uint32_t>(e.tokens[i]) >= vocabulary)
-      return fail(error, LINNET_INVALID_ARGUMENT, "tokens", {vocabulary, static_cast<uint64_t>(int64_t{e.tokens[i]})}, "token id %d (entry %u, token %u) lies outside the vocabulary of %u", e.tokens[i], index, i, vocabulary);
+      return fail(error, LINNET_INVALID_ARGUMENT, "tokens", {vocabulary, static_cast<uint64_t>(int64_t{e.tokens[i]})},
+                  "token id %d (entry %u, token %u) lies outside the vocabulary of %u", e.tokens[i], index, i, vocabulary);
   return LINNET_OK;
 }
 
@@ -146,7 +151,8 @@ linnet_code run_node(linnet_runner* r, uint32_t index, linnet_error* error) {
   const linnet_code code = step.steps ? call_body(call) : call_op(call);
   if (!code) return LINNET_OK;
   const bool known = code > LINNET_OK && code <= LINNET_INTERNAL;
-  fail(error, known ? code : LINNET_OP_FAILED, step.node.op, {}, "node %u (%s) failed: %.420s", step.node.index, step.node.op, r->op_error.message[0] ? r->op_error.message : "it said no more");
+  fail(error, known ? code : LINNET_OP_FAILED, step.node.op, {}, "node %u (%s) failed: %.420s", step.node.index, step.node.op,
+       r->op_error.message[0] ? r->op_error.message : "it said no more");
   if (error) {
     error->node = static_cast<int32_t>(step.node.index);
     copy_text(error->op, sizeof error->op, step.node.op);
@@ -164,7 +170,8 @@ linnet_code check_logits(const linnet_runner* r, linnet_error* error) {
     if (!bad) continue;
     uint32_t i = 0;
     while ((bits[i] & 0x7F800000u) != 0x7F800000u) ++i;
-    return fail(error, LINNET_NOT_FINITE, "logits", {0, i}, "the logit of token %u (row %u) is NaN or infinite: the weights are damaged, or overflow in this format (try bf16 or f32)", i, row);
+    return fail(error, LINNET_NOT_FINITE, "logits", {0, i},
+                "the logit of token %u (row %u) is NaN or infinite: the weights are damaged, or overflow in this format (try bf16 or f32)", i, row);
   }
   return LINNET_OK;
 }
@@ -174,7 +181,8 @@ linnet_code check_logits(const linnet_runner* r, linnet_error* error) {
 linnet_code step_begin(linnet_runner* r, const linnet_step_entry* entries, uint32_t count, linnet_error* error) {
   if (r->phase != StepPhase::idle) return fail(error, LINNET_BUSY, "step", {}, "a step was begun and neither committed nor aborted");
   if (count == 0 || count > r->plan.session_count || !entries)
-    return fail(error, LINNET_INVALID_ARGUMENT, "entries", {r->plan.session_count, count}, "a step has %u entries; it can have 1 to %u", count, r->plan.session_count);
+    return fail(error, LINNET_INVALID_ARGUMENT, "entries", {r->plan.session_count, count}, "a step has %u entries; it can have 1 to %u", count,
+                r->plan.session_count);
   uint64_t rows = 0, wanted = 0, pages = 0;
   for (uint32_t i = 0; i < count; ++i) {
     if (const auto code = check_entry(r, entries, i, error)) return code;
@@ -182,12 +190,16 @@ linnet_code step_begin(linnet_runner* r, const linnet_step_entry* entries, uint3
     wanted += entries[i].want == LINNET_WANT_ALL ? entries[i].count : entries[i].want == LINNET_WANT_LAST ? 1 : 0;
     pages += pages_needed(entries[i].session, entries[i].count);
   }
-  if (rows > r->plan.max_rows) return fail(error, LINNET_INVALID_ARGUMENT, "max_rows", {r->plan.max_rows, rows}, "the step has %" PRIu64 " rows, the runner is planned for %u", rows, r->plan.max_rows);
+  if (rows > r->plan.max_rows)
+    return fail(error, LINNET_INVALID_ARGUMENT, "max_rows", {r->plan.max_rows, rows}, "the step has %" PRIu64 " rows, the runner is planned for %u",
+                rows, r->plan.max_rows);
   if (wanted > r->plan.wanted_rows)
-    return fail(error, LINNET_INVALID_ARGUMENT, "wanted_rows", {r->plan.wanted_rows, wanted}, "the step wants logits of %" PRIu64 " rows, the runner is planned for %u", wanted, r->plan.wanted_rows);
+    return fail(error, LINNET_INVALID_ARGUMENT, "wanted_rows", {r->plan.wanted_rows, wanted},
+                "the step wants logits of %" PRIu64 " rows, the runner is planned for %u", wanted, r->plan.wanted_rows);
   if (pages > r->free_page_count)
-    return fail(error, LINNET_POOL_EMPTY, "pages", {pages, r->free_page_count}, "the step needs %" PRIu64 " more pages of %u positions, %u are free: release, reset or truncate sessions, or plan more pages", pages, kPage,
-                r->free_page_count);
+    return fail(error, LINNET_POOL_EMPTY, "pages", {pages, r->free_page_count},
+                "the step needs %" PRIu64 " more pages of %u positions, %u are free: release, reset or truncate sessions, or plan more pages", pages,
+                kPage, r->free_page_count);
   r->entry_count = count;
   r->rows = r->wanted_rows = 0;
   auto* tokens = static_cast<int32_t*>(r->tokens.data);
@@ -295,10 +307,12 @@ linnet_code linnet_step_advance(linnet_runner* runner, uint64_t budget_ns, int* 
 linnet_code linnet_step_commit(linnet_runner* runner, const uint32_t* keep, linnet_error* error) {
   const Busy busy(runner);
   if (!busy.held()) return Busy::refuse(error);
-  if (runner->phase != StepPhase::done) return fail(error, LINNET_INVALID_ARGUMENT, "step", {}, "commit without a step that is done: call linnet_step_advance until done");
+  if (runner->phase != StepPhase::done)
+    return fail(error, LINNET_INVALID_ARGUMENT, "step", {}, "commit without a step that is done: call linnet_step_advance until done");
   for (uint32_t i = 0; keep && i < runner->entry_count; ++i)
     if (keep[i] > runner->entries[i].count)
-      return fail(error, LINNET_INVALID_ARGUMENT, "keep", {runner->entries[i].count, keep[i]}, "entry %u has %u rows; %u cannot be kept", i, runner->entries[i].count, keep[i]);
+      return fail(error, LINNET_INVALID_ARGUMENT, "keep", {runner->entries[i].count, keep[i]}, "entry %u has %u rows; %u cannot be kept", i,
+                  runner->entries[i].count, keep[i]);
   step_commit(runner, keep);
   return succeed(error);
 }

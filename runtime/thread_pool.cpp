@@ -1,10 +1,10 @@
 #include "runtime/thread_pool.h"
 
+#include <sched.h>
+#include <unistd.h>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <sched.h>
-#include <unistd.h>
 
 #include "runtime/status.h"
 
@@ -122,11 +122,17 @@ void ThreadPool::work(uint32_t index) {
 void ThreadPool::run(void (*job)(void*, uint32_t), void* argument) {
   if (threads_ == 1) return job(argument, 0);
   if (host_.run) {
-    struct Call { void (*job)(void*, uint32_t); void* argument; } call{job, argument};
-    return host_.run(host_.context, threads_, [](void* c, uint32_t index) {
-      const FloatMode mode;
-      static_cast<Call*>(c)->job(static_cast<Call*>(c)->argument, index);
-    }, &call);
+    struct Call {
+      void (*job)(void*, uint32_t);
+      void* argument;
+    } call{job, argument};
+    return host_.run(
+        host_.context, threads_,
+        [](void* c, uint32_t index) {
+          const FloatMode mode;
+          static_cast<Call*>(c)->job(static_cast<Call*>(c)->argument, index);
+        },
+        &call);
   }
   job_ = job;
   argument_ = argument;

@@ -1,8 +1,8 @@
 // SPMD regions: every thread runs the same function, with barriers inside. Threads spin for at most 50 us, then sleep.
 #pragma once
+#include <pthread.h>
 #include <atomic>
 #include <cstdint>
-#include <pthread.h>
 
 #include "linnet/c.h"
 
@@ -37,13 +37,19 @@ class Barrier {
 
 class ThreadPool {
  public:
-  struct Worker { ThreadPool* pool; uint32_t index; pthread_t thread; };
+  struct Worker {
+    ThreadPool* pool;
+    uint32_t index;
+    pthread_t thread;
+  };
   // workers: threads - 1 records of the caller's memory. With a host's pool no thread is made. On failure nothing runs.
   linnet_code start(uint32_t threads, const linnet_thread_pool* host, Worker* workers, linnet_error* error);
   void stop();
   // job(argument, index) on every thread, the caller being index 0; returns when all are done.
   void run(void (*job)(void*, uint32_t), void* argument);
-  void barrier() { if (threads_ > 1) barrier_.wait(); }
+  void barrier() {
+    if (threads_ > 1) barrier_.wait();
+  }
   uint32_t threads() const { return threads_; }
 
  private:

@@ -1,5 +1,7 @@
 // What the tests share: temporary folders, converted golden checkpoints, runs and hashes of logits.
 #pragma once
+#include <unistd.h>
+#include <xxhash.h>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <cstring>
@@ -12,9 +14,7 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <unistd.h>
 #include <vector>
-#include <xxhash.h>
 
 #include "linnet/convert.h"
 #include "linnet/linnet.h"
@@ -30,7 +30,10 @@ class TempDir {
     if (!mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
     path_ = pattern;
   }
-  ~TempDir() { std::error_code ignored; fs::remove_all(path_, ignored); }
+  ~TempDir() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
   const fs::path& path() const { return path_; }
@@ -69,7 +72,9 @@ inline std::string convert_golden(const std::string& name, std::optional<linnet_
   return out;
 }
 
-struct RegistryDeleter { void operator()(linnet_registry* r) const { linnet_registry_release(r); } };
+struct RegistryDeleter {
+  void operator()(linnet_registry* r) const { linnet_registry_release(r); }
+};
 using Registry = std::unique_ptr<linnet_registry, RegistryDeleter>;
 inline Registry registry_for(const char* isa) {
   linnet_registry* r = nullptr;

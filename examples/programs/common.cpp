@@ -1,5 +1,6 @@
 #include "common.h"
 
+#include <unistd.h>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -9,7 +10,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <unistd.h>
 
 #ifdef LINNET_MIMALLOC
 #include <mimalloc.h>
@@ -28,9 +28,7 @@ int run(CLI::App& app, int argc, char** argv, int (*body)()) {
   try {
     app.parse(argc, argv);
     return body();
-  } catch (const CLI::Success& e) {
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
+  } catch (const CLI::Success& e) { return app.exit(e); } catch (const CLI::ParseError& e) {
     std::cerr << name << ": " << e.what() << " (see " << name << " --help)\n";
     return kUsage;
   } catch (const Failure& e) {
@@ -105,7 +103,8 @@ std::string ids_to_json(const int32_t* ids, size_t count) {
 
 namespace {
 #ifdef LINNET_MIMALLOC
-const linnet_allocator kAllocator{[](void*, size_t size, size_t alignment) { return mi_malloc_aligned(size, alignment); }, [](void*, void* p, size_t, size_t alignment) { mi_free_aligned(p, alignment); }, nullptr};
+const linnet_allocator kAllocator{[](void*, size_t size, size_t alignment) { return mi_malloc_aligned(size, alignment); },
+                                  [](void*, void* p, size_t, size_t alignment) { mi_free_aligned(p, alignment); }, nullptr};
 const linnet_allocator* const kPrograms = &kAllocator;
 #else
 const linnet_allocator* const kPrograms = nullptr;

@@ -26,7 +26,9 @@ T check(Result<T> result) {
   if (!result) fail(result.error());
   return std::move(*result);
 }
-inline void check(const Status& status) { if (!status.ok()) fail(status); }
+inline void check(const Status& status) {
+  if (!status.ok()) fail(status);
+}
 
 // Parses the command line, runs body, and turns usage errors, failures and exceptions into messages and an exit status.
 int run(CLI::App& app, int argc, char** argv, int (*body)());

@@ -53,7 +53,10 @@ std::string attribute(const linnet_attr& a) {
       for (uint32_t i = 0; i < a.count; ++i) {
         if (i) s += ", ";
         if (a.kind == LINNET_INTS) s += std::to_string(a.integers[i]);
-        else { std::snprintf(number, sizeof number, "%.9g", a.reals[i]); s += number; }
+        else {
+          std::snprintf(number, sizeof number, "%.9g", a.reals[i]);
+          s += number;
+        }
       }
       return s + "]";
     default: return s + "?";
@@ -72,9 +75,11 @@ std::string node(const linnet_model* m, const linnet_function& f, uint32_t index
   for (uint32_t i = 0; i < n.inputs; ++i) append(value(args[i]));
   args += n.inputs + n.outputs;
   const bool body = &f != linnet_model_function(m, 0);
-  for (uint32_t i = 0; i < n.weights; ++i) append(args[i] == 0xFFFFFFFFu ? "-" : body ? "weight " + std::to_string(args[i]) : linnet_model_tensor(m, args[i])->name);
+  for (uint32_t i = 0; i < n.weights; ++i)
+    append(args[i] == 0xFFFFFFFFu ? "-" : body ? "weight " + std::to_string(args[i]) : linnet_model_tensor(m, args[i])->name);
   args += n.weights;
-  for (uint32_t i = 0; i < n.states; ++i) append(body ? "state " + std::to_string(args[i]) : std::string("state ") + linnet_model_state(m, args[i])->name);
+  for (uint32_t i = 0; i < n.states; ++i)
+    append(body ? "state " + std::to_string(args[i]) : std::string("state ") + linnet_model_state(m, args[i])->name);
   std::string attrs;
   for (uint32_t i = 0; i < n.attrs; ++i) attrs += (i ? ", " : "; ") + attribute(n.attributes[i]);
   std::string line = (outs.empty() ? "" : outs + " = ") + n.op + (n.version > 1 ? "." + std::to_string(n.version) : "") + "(" + in + attrs + ")";
@@ -100,7 +105,8 @@ std::string graph(const Model& model) {
   for (uint32_t i = 0; const linnet_state* s = linnet_model_state(m, i); ++i) {
     out += (i ? "state " : "\nstate ") + std::string(s->name) + ": ";
     for (uint32_t t = 0; t < s->tensor_count; ++t)
-      out += (t ? ", " : "") + std::string(dtype_name(s->tensors[t].dtype)) + " " + std::to_string(s->tensors[t].width) + (s->tensors[t].layout == LINNET_STATE_PANELS ? " panels" : " rows");
+      out += (t ? ", " : "") + std::string(dtype_name(s->tensors[t].dtype)) + " " + std::to_string(s->tensors[t].width) +
+             (s->tensors[t].layout == LINNET_STATE_PANELS ? " panels" : " rows");
     out += "; " + std::to_string(s->page_bytes) + " bytes a page of 64 positions\n";
   }
   return out;
@@ -108,8 +114,15 @@ std::string graph(const Model& model) {
 
 Json metadata(const Model& model) {
   const linnet_model_info i = model.info();
-  Json j{{"file", o.model}, {"format", std::to_string(i.format_major) + "." + std::to_string(i.format_minor)}, {"numerics", i.numerics}, {"name", i.name}, {"architecture", i.architecture},
-         {"file_bytes", i.file_bytes}, {"weight_bytes", i.weight_bytes}, {"parameters", i.parameters}, {"vocabulary", i.vocabulary}};
+  Json j{{"file", o.model},
+         {"format", std::to_string(i.format_major) + "." + std::to_string(i.format_minor)},
+         {"numerics", i.numerics},
+         {"name", i.name},
+         {"architecture", i.architecture},
+         {"file_bytes", i.file_bytes},
+         {"weight_bytes", i.weight_bytes},
+         {"parameters", i.parameters},
+         {"vocabulary", i.vocabulary}};
   const auto optional = [&](const char* key, int64_t v) { j[key] = v < 0 ? Json(nullptr) : Json(v); };
   optional("context_trained", i.context_trained);
   optional("context_limit", i.context_limit);
@@ -124,8 +137,9 @@ Json metadata(const Model& model) {
 }
 
 Json plan_json(const linnet_plan& p) {
-  return Json{{"context", p.context}, {"max_rows", p.max_rows}, {"sessions", p.session_count}, {"pages", p.pages}, {"wanted_rows", p.wanted_rows}, {"threads", p.threads},
-              {"total_bytes", p.total}, {"arena_bytes", p.arena}, {"states_bytes", p.states}, {"scratch_bytes", p.scratch}, {"sessions_bytes", p.sessions}, {"runner_bytes", p.runner}};
+  return Json{{"context", p.context},         {"max_rows", p.max_rows},     {"sessions", p.session_count},  {"pages", p.pages},
+              {"wanted_rows", p.wanted_rows}, {"threads", p.threads},       {"total_bytes", p.total},       {"arena_bytes", p.arena},
+              {"states_bytes", p.states},     {"scratch_bytes", p.scratch}, {"sessions_bytes", p.sessions}, {"runner_bytes", p.runner}};
 }
 
 void print(const Json& j) {
@@ -142,14 +156,22 @@ int body() {
   Json tensors = Json::array();
   if (o.tensors)
     for (uint32_t i = 0; const linnet_tensor* t = linnet_model_tensor(model.get(), i); ++i)
-      tensors.push_back(Json{{"name", t->name}, {"dtype", dtype_name(t->dtype)}, {"layout", layout_name(t->layout)}, {"shape", std::vector<uint64_t>(t->shape + 3 - t->rank, t->shape + 3)}, {"bytes", t->bytes}, {"note", t->note}});
+      tensors.push_back(Json{{"name", t->name},
+                             {"dtype", dtype_name(t->dtype)},
+                             {"layout", layout_name(t->layout)},
+                             {"shape", std::vector<uint64_t>(t->shape + 3 - t->rank, t->shape + 3)},
+                             {"bytes", t->bytes},
+                             {"note", t->note}});
   Json plan;
   if (o.show_plan) plan = plan_json(check(linnet::plan(model, o.plan)));
   if (o.json) {
     if (o.tensors) out["tensor_list"] = tensors;
     if (o.show_plan) out["plan"] = plan;
     if (o.graph) out["graph"] = graph(model);
-    if (o.verify) { check(model.verify()); out["verified"] = true; }
+    if (o.verify) {
+      check(model.verify());
+      out["verified"] = true;
+    }
     write_stdout(out.dump(1) + "\n");
     return kOk;
   }
@@ -158,7 +180,8 @@ int body() {
   for (uint32_t i = 0; o.tensors && i < model.info().tensors; ++i) {
     const linnet_tensor& t = *linnet_model_tensor(model.get(), i);
     char line[512];
-    std::snprintf(line, sizeof line, "%5u  %-4s %-5s %-20s %12llu  %s%s%s\n", i, dtype_name(t.dtype), layout_name(t.layout), shape(t).c_str(), static_cast<unsigned long long>(t.bytes), t.name, t.note[0] ? "  # " : "", t.note);
+    std::snprintf(line, sizeof line, "%5u  %-4s %-5s %-20s %12llu  %s%s%s\n", i, dtype_name(t.dtype), layout_name(t.layout), shape(t).c_str(),
+                  static_cast<unsigned long long>(t.bytes), t.name, t.note[0] ? "  # " : "", t.note);
     write_stdout(line);
   }
   if (o.show_plan) print(plan);

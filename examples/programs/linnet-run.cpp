@@ -1,7 +1,7 @@
 // linnet-run: continues a text, streaming whole characters.
+#include <unistd.h>
 #include <chrono>
 #include <cstdio>
-#include <unistd.h>
 
 #include "common.h"
 
@@ -41,7 +41,9 @@ const char* reason(Finish f) {
   return "none";
 }
 
-double seconds_since(std::chrono::steady_clock::time_point start) { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 int body() {
   const auto start = std::chrono::steady_clock::now();
@@ -52,8 +54,18 @@ int body() {
   check(writer.status());
   std::vector<const char*> stops;
   for (const auto& s : o.stop) stops.push_back(s.c_str());
-  const WriteOptions options{.max_tokens = o.max_tokens, .temperature = o.temperature, .top_k = o.top_k, .top_p = o.top_p, .min_p = o.min_p, .repetition_penalty = o.repeat_penalty,
-                             .penalty_window = o.repeat_last_n, .seed = o.seed, .stop = stops, .parse_special = o.parse_special, .ignore_eos = o.ignore_eos, .cancel = &interrupted};
+  const WriteOptions options{.max_tokens = o.max_tokens,
+                             .temperature = o.temperature,
+                             .top_k = o.top_k,
+                             .top_p = o.top_p,
+                             .min_p = o.min_p,
+                             .repetition_penalty = o.repeat_penalty,
+                             .penalty_window = o.repeat_last_n,
+                             .seed = o.seed,
+                             .stop = stops,
+                             .parse_special = o.parse_special,
+                             .ignore_eos = o.ignore_eos,
+                             .cancel = &interrupted};
   const bool by_ids = app.count("--ids") > 0;
   const std::string prompt = by_ids ? "" : prompt_text();
   const std::vector<int32_t> ids = by_ids ? parse_ids(o.ids) : std::vector<int32_t>{};
@@ -75,11 +87,15 @@ int body() {
     const size_t n = writer.tokens().size();
     const uint64_t read = linnet_session_position(linnet_writer_session(writer.get()));
     const auto plan = runner.plan();
-    std::fprintf(stderr, "\n%zu tokens written (%s), %llu positions in the context; open %.1f ms, first text after %.1f ms, %.1f tokens/s behind it; %u threads; %s planned, file %s\n", n, reason(reply.finish()),
-                 static_cast<unsigned long long>(read), opened * 1e3, first * 1e3, n > 1 && all > first ? static_cast<double>(n - 1) / (all - first) : 0.0, plan.threads, human_bytes(plan.total).c_str(),
+    std::fprintf(stderr,
+                 "\n%zu tokens written (%s), %llu positions in the context; open %.1f ms, first text after %.1f ms, %.1f tokens/s behind it; %u "
+                 "threads; %s planned, file %s\n",
+                 n, reason(reply.finish()), static_cast<unsigned long long>(read), opened * 1e3, first * 1e3,
+                 n > 1 && all > first ? static_cast<double>(n - 1) / (all - first) : 0.0, plan.threads, human_bytes(plan.total).c_str(),
                  human_bytes(model.info().file_bytes).c_str());
   }
-  if (reply.finish() == Finish::context_full && o.max_tokens != -1) std::fprintf(stderr, "linnet-run: the context of %llu positions is full\n", static_cast<unsigned long long>(runner.plan().context));
+  if (reply.finish() == Finish::context_full && o.max_tokens != -1)
+    std::fprintf(stderr, "linnet-run: the context of %llu positions is full\n", static_cast<unsigned long long>(runner.plan().context));
   return reply.finish() == Finish::cancelled ? kInterrupted : kOk;
 }
 
@@ -95,9 +111,14 @@ int main(int argc, char** argv) {
   auto* text = app.add_option("TEXT", o.text, "the prompt; without one of TEXT, -p, -f, --ids it is read from stdin");
   auto* prompt = app.add_option("-p,--prompt", o.prompt, "the prompt")->excludes(text);
   auto* file = app.add_option("-f,--file", o.file, "a file with the prompt")->excludes(text)->excludes(prompt);
-  app.add_option("--ids", o.ids, "the prompt as token ids: 1,2,3 or a JSON array; - reads them from stdin")->excludes(text)->excludes(prompt)->excludes(file);
+  app.add_option("--ids", o.ids, "the prompt as token ids: 1,2,3 or a JSON array; - reads them from stdin")
+      ->excludes(text)
+      ->excludes(prompt)
+      ->excludes(file);
   app.add_flag("--print-ids", o.print_ids, "print the continuation's token ids as one JSON array, not its text");
-  app.add_option("-n,--max-tokens", o.max_tokens, "tokens to write at most; -1: until an end token or a full context")->check(CLI::Range(int64_t{-1}, INT64_MAX))->capture_default_str();
+  app.add_option("-n,--max-tokens", o.max_tokens, "tokens to write at most; -1: until an end token or a full context")
+      ->check(CLI::Range(int64_t{-1}, INT64_MAX))
+      ->capture_default_str();
   app.add_option("--temperature,--temp", o.temperature, "0: always the most likely token")->capture_default_str();
   app.add_option("--top-k", o.top_k, "draw among the k most likely tokens; 0: all")->capture_default_str();
   app.add_option("--top-p", o.top_p, "draw among the most likely tokens that make up this probability")->capture_default_str();

@@ -1,10 +1,10 @@
 // linnet-score: how likely a model finds a text, and its logits for comparison with other programs.
+#include <unistd.h>
+#include <xxhash.h>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
-#include <xxhash.h>
 
 #include "common.h"
 
@@ -97,13 +97,16 @@ int body() {
   const size_t scored = ids.size() - 1;
   const double mean = scored ? sum / static_cast<double>(scored) : 0;
   if (o.json) {
-    nlohmann::ordered_json out{{"tokens", ids.size()}, {"scored", scored}, {"log_likelihood", sum}, {"perplexity", std::exp(-mean)}, {"logits_xxh3", digest}};
+    nlohmann::ordered_json out{
+        {"tokens", ids.size()}, {"scored", scored}, {"log_likelihood", sum}, {"perplexity", std::exp(-mean)}, {"logits_xxh3", digest}};
     if (o.per_token) out["token_log_likelihoods"] = each;
     write_stdout(out.dump() + "\n");
   } else {
     char line[256];
-    std::snprintf(line, sizeof line, "tokens          %zu (the first has nothing before it: %zu scored)\nlog-likelihood  %.6f (natural log; %.6f a token)\nperplexity      %.6f\nlogits XXH3     %s\n", ids.size(), scored, sum,
-                  mean, std::exp(-mean), digest);
+    std::snprintf(line, sizeof line,
+                  "tokens          %zu (the first has nothing before it: %zu scored)\nlog-likelihood  %.6f (natural log; %.6f a token)\nperplexity   "
+                  "   %.6f\nlogits XXH3     %s\n",
+                  ids.size(), scored, sum, mean, std::exp(-mean), digest);
     write_stdout(line);
   }
   return kOk;

@@ -32,7 +32,8 @@ double worst(const std::vector<std::vector<float>>& ours, const Json& prompt) {
     BOOST_REQUIRE_EQUAL(got.size(), want.size());
     for (size_t j = 0; j < want.size(); ++j) difference = std::max(difference, double{std::abs(got[j] - want[j])});
     scale = std::max(scale, double{largest(want)});
-    BOOST_TEST((std::max_element(got.begin(), got.end()) - got.begin()) == (std::max_element(want.begin(), want.end()) - want.begin()), "row " << rows[i] << ": another top token");
+    BOOST_TEST((std::max_element(got.begin(), got.end()) - got.begin()) == (std::max_element(want.begin(), want.end()) - want.begin()),
+               "row " << rows[i] << ": another top token");
   }
   return difference / scale;
 }
@@ -42,7 +43,8 @@ double worst(const std::vector<std::vector<float>>& ours, const Json& prompt) {
 BOOST_DATA_TEST_CASE(logits_and_greedy_ids_are_those_of_transformers, data::make(golden_names()), name) {
   Model model = need(Model::open(convert_golden(name)));
   const Json want = expected(name);
-  BOOST_TEST(std::vector<int32_t>(model.info().eos, model.info().eos + model.info().eos_count) == ids_of(want["eos"]), boost::test_tools::per_element());
+  BOOST_TEST(std::vector<int32_t>(model.info().eos, model.info().eos + model.info().eos_count) == ids_of(want["eos"]),
+             boost::test_tools::per_element());
   for (const auto& prompt : want["prompts"]) {
     const auto ids = ids_of(prompt["ids"]);
     const double difference = worst(all_logits(model, ids), prompt);
@@ -89,7 +91,8 @@ BOOST_DATA_TEST_CASE(the_same_bits_for_any_threads_chunks_and_instruction_set, d
   for (const linnet_dtype dtype : {LINNET_F32, LINNET_F16, LINNET_BF16}) check_bits(name, dtype, {{1, 1}, {2, 7}, {3, 64}, {8, 512}});
 }
 
-BOOST_DATA_TEST_CASE(the_same_bits_in_every_combination, data::make({"gpt2-odd-sizes", "llama-gqa-6over2", "llama-head-dim-16", "qwen2-untied"}), name) {
+BOOST_DATA_TEST_CASE(the_same_bits_in_every_combination, data::make({"gpt2-odd-sizes", "llama-gqa-6over2", "llama-head-dim-16", "qwen2-untied"}),
+                     name) {
   std::vector<std::pair<uint32_t, uint32_t>> runs;
   for (const uint32_t threads : {1u, 2u, 3u, 8u})
     for (const uint32_t chunk : {1u, 7u, 64u, 512u}) runs.emplace_back(threads, chunk);
@@ -125,7 +128,8 @@ BOOST_DATA_TEST_CASE(the_same_bits_alone_and_beside_other_sessions, data::make(g
     const auto logits = need(runner.logits(&stride));
     size_t row = 0;
     for (size_t e = 0; e < entries.size(); ++e)
-      for (uint32_t k = 0; k < entries[e].count; ++k, ++row) rows[who[e]].emplace_back(logits.data() + row * stride, logits.data() + row * stride + vocabulary);
+      for (uint32_t k = 0; k < entries[e].count; ++k, ++row)
+        rows[who[e]].emplace_back(logits.data() + row * stride, logits.data() + row * stride + vocabulary);
   }
   for (uint32_t i = 0; i < 3; ++i) BOOST_TEST(hash(rows[i]) == hash(all_logits(model, ids[i])), name << " session " << i);
 }

@@ -26,7 +26,10 @@ std::string convert_tales(std::optional<linnet_dtype> dtype = LINNET_F32) {
 }
 
 struct Tales {
-  explicit Tales(RunnerOptions options = {.threads = 1}) : model(need(Model::open(convert_tales()))), runner(need(Runner::create(model, options))), writer(runner) { need(writer.status()); }
+  explicit Tales(RunnerOptions options = {.threads = 1})
+      : model(need(Model::open(convert_tales()))), runner(need(Runner::create(model, options))), writer(runner) {
+    need(writer.status());
+  }
   std::string all(Reply& reply) {
     std::string text;
     while (auto piece = reply.next()) text += *piece;
@@ -86,7 +89,10 @@ BOOST_AUTO_TEST_CASE(token_counts_are_exact) {  // D6
 
 BOOST_AUTO_TEST_CASE(a_callback_can_stop_and_the_session_goes_on) {  // D7
   Tales t;
-  struct Sink { int pieces = 0; std::string text; } sink;
+  struct Sink {
+    int pieces = 0;
+    std::string text;
+  } sink;
   linnet_write_options options;
   linnet_write_options_init(&options);
   options.max_tokens = 50;

@@ -1,9 +1,9 @@
 // A host compiled with -ffast-math: Linnet's bits and its guards against NaN and infinity must not change (cases G3, E1).
+#include <xxhash.h>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 #include <vector>
-#include <xxhash.h>
 
 #include "linnet/linnet.h"
 
@@ -44,7 +44,10 @@ linnet_code sample(std::vector<float> logits, float temperature, int32_t* token)
 
 uint64_t run(const linnet::Model& model) {
   auto runner = linnet::Runner::create(model, {.context = 64, .threads = 2});
-  if (!runner) { check(false, runner.error().message()); return 0; }
+  if (!runner) {
+    check(false, runner.error().message());
+    return 0;
+  }
   auto session = linnet::Session::create(*runner);
   std::vector<int32_t> ids;
   for (int i = 0; i < 50; ++i) ids.push_back(i * 7 % static_cast<int>(model.info().vocabulary));

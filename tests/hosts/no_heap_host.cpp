@@ -18,17 +18,41 @@ void __libc_free(void*);
 namespace {
 std::atomic<long> calls{0};
 std::atomic<bool> counting{false};
-void count() { if (counting.load(std::memory_order_relaxed)) calls.fetch_add(1, std::memory_order_relaxed); }
+void count() {
+  if (counting.load(std::memory_order_relaxed)) calls.fetch_add(1, std::memory_order_relaxed);
+}
 }  // namespace
 
 extern "C" {
-void* malloc(size_t n) { count(); return __libc_malloc(n); }
-void* calloc(size_t n, size_t m) { count(); return __libc_calloc(n, m); }
-void* realloc(void* p, size_t n) { count(); return __libc_realloc(p, n); }
-void* memalign(size_t a, size_t n) { count(); return __libc_memalign(a, n); }
-void* aligned_alloc(size_t a, size_t n) { count(); return __libc_memalign(a, n); }
-int posix_memalign(void** p, size_t a, size_t n) { count(); *p = __libc_memalign(a, n); return *p ? 0 : ENOMEM; }
-void free(void* p) { count(); __libc_free(p); }
+void* malloc(size_t n) {
+  count();
+  return __libc_malloc(n);
+}
+void* calloc(size_t n, size_t m) {
+  count();
+  return __libc_calloc(n, m);
+}
+void* realloc(void* p, size_t n) {
+  count();
+  return __libc_realloc(p, n);
+}
+void* memalign(size_t a, size_t n) {
+  count();
+  return __libc_memalign(a, n);
+}
+void* aligned_alloc(size_t a, size_t n) {
+  count();
+  return __libc_memalign(a, n);
+}
+int posix_memalign(void** p, size_t a, size_t n) {
+  count();
+  *p = __libc_memalign(a, n);
+  return *p ? 0 : ENOMEM;
+}
+void free(void* p) {
+  count();
+  __libc_free(p);
+}
 }
 
 int main(int, char** argv) {

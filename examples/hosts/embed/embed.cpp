@@ -40,17 +40,11 @@ int main(int argc, char** argv) {
 
   switch (reply.finish()) {
     case linnet::Finish::stop:  // the model ended its text
-    case linnet::Finish::length:
-      return 0;
-    case linnet::Finish::context_full:
-      std::cerr << "embed: the context is full\n";
-      return 0;
-    case linnet::Finish::cancelled:
-      std::cerr << "embed: cancelled\n";
-      return 130;
+    case linnet::Finish::length: return 0;
+    case linnet::Finish::context_full: std::cerr << "embed: the context is full\n"; return 0;
+    case linnet::Finish::cancelled: std::cerr << "embed: cancelled\n"; return 130;
     case linnet::Finish::error:
-    case linnet::Finish::none:
-      break;
+    case linnet::Finish::none: break;
   }
   return report(reply.error());
 }

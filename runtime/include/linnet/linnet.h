@@ -50,11 +50,26 @@ class [[nodiscard]] Result {
   Result(T value) : value_(std::move(value)) {}
   Result(Status error) : error_(std::move(error)) { assert(!error_.ok()); }
   explicit operator bool() const { return value_.has_value(); }
-  T& operator*() & { assert(value_); return *value_; }
-  const T& operator*() const& { assert(value_); return *value_; }
-  T&& operator*() && { assert(value_); return std::move(*value_); }
-  T* operator->() { assert(value_); return &*value_; }
-  const T* operator->() const { assert(value_); return &*value_; }
+  T& operator*() & {
+    assert(value_);
+    return *value_;
+  }
+  const T& operator*() const& {
+    assert(value_);
+    return *value_;
+  }
+  T&& operator*() && {
+    assert(value_);
+    return std::move(*value_);
+  }
+  T* operator->() {
+    assert(value_);
+    return &*value_;
+  }
+  const T* operator->() const {
+    assert(value_);
+    return &*value_;
+  }
   const Status& error() const { return error_; }
 
  private:
@@ -70,7 +85,10 @@ class Owned {
   explicit Owned(Handle* h) : handle_(h) {}
   Owned(Owned&& o) noexcept : handle_(std::exchange(o.handle_, nullptr)) {}
   Owned& operator=(Owned&& o) noexcept {
-    if (this != &o) { Release(handle_); handle_ = std::exchange(o.handle_, nullptr); }
+    if (this != &o) {
+      Release(handle_);
+      handle_ = std::exchange(o.handle_, nullptr);
+    }
     return *this;
   }
   Owned(const Owned&) = delete;
@@ -99,8 +117,8 @@ inline const volatile int* flag(const std::atomic<int>* f) {
 struct ModelOptions {
   linnet_load load = LINNET_LOAD_MAP;
   linnet_verify verify = LINNET_VERIFY_STRUCTURE;
-  linnet_registry* registry = nullptr;            // null: the built-in ops
-  const linnet_allocator* allocator = nullptr;    // null: malloc
+  linnet_registry* registry = nullptr;          // null: the built-in ops
+  const linnet_allocator* allocator = nullptr;  // null: malloc
 };
 
 class Model {
@@ -121,7 +139,9 @@ class Model {
     linnet_model_get_info(get(), &out);
     return out;
   }
-  Status verify() const { return detail::status([&](linnet_error* e) { return linnet_model_verify(get(), e); }); }
+  Status verify() const {
+    return detail::status([&](linnet_error* e) { return linnet_model_verify(get(), e); });
+  }
   linnet_model* get() const { return handle_.get(); }
 
  private:
@@ -149,8 +169,8 @@ class Model {
 struct RunnerOptions {  // 0 means the default; c.h says which
   uint64_t context = 0;
   uint32_t max_rows = 0, sessions = 0, pages = 0, wanted_rows = 0, threads = 0;
-  std::span<std::byte> buffer = {};               // your memory instead of the allocator's
-  const linnet_thread_pool* pool = nullptr;       // your threads instead of its own
+  std::span<std::byte> buffer = {};          // your memory instead of the allocator's
+  const linnet_thread_pool* pool = nullptr;  // your threads instead of its own
   const linnet_allocator* allocator = nullptr;
 
   linnet_runner_options c() const {
@@ -260,7 +280,9 @@ class Session {
     if (auto s = detail::status([&](linnet_error* e) { return linnet_session_sample(get(), &sampling, &out, e); }); !s.ok()) return s;
     return out;
   }
-  Status truncate(uint64_t n) { return detail::status([&](linnet_error* e) { return linnet_session_truncate(get(), n, e); }); }
+  Status truncate(uint64_t n) {
+    return detail::status([&](linnet_error* e) { return linnet_session_truncate(get(), n, e); });
+  }
   void reset() { linnet_session_reset(get()); }
   uint64_t position() const { return linnet_session_position(get()); }
   std::span<const int32_t> tokens() const { return {linnet_session_tokens(get()), static_cast<size_t>(position())}; }
@@ -317,21 +339,27 @@ class Tokenizer {
   detail::Owned<linnet_tokenizer, linnet_tokenizer_release> handle_;
 };
 
-enum class Finish { none = LINNET_FINISH_NONE, stop = LINNET_FINISH_STOP, length = LINNET_FINISH_LENGTH, context_full = LINNET_FINISH_CONTEXT_FULL,
-                    cancelled = LINNET_FINISH_CANCELLED, error = LINNET_FINISH_ERROR };
+enum class Finish {
+  none = LINNET_FINISH_NONE,
+  stop = LINNET_FINISH_STOP,
+  length = LINNET_FINISH_LENGTH,
+  context_full = LINNET_FINISH_CONTEXT_FULL,
+  cancelled = LINNET_FINISH_CANCELLED,
+  error = LINNET_FINISH_ERROR
+};
 
 struct WriteOptions {
-  int64_t max_tokens = -1;                  // -1: until an end token or a full context
-  std::optional<float> temperature = {};    // none: 0, the most likely token each time; c.h, linnet_sampling, has the ranges
+  int64_t max_tokens = -1;                // -1: until an end token or a full context
+  std::optional<float> temperature = {};  // none: 0, the most likely token each time; c.h, linnet_sampling, has the ranges
   uint32_t top_k = 0;
   std::optional<float> top_p = {}, min_p = {}, repetition_penalty = {};
   uint32_t penalty_window = 0;
   uint64_t seed = 0;
   std::span<const linnet_logit_bias> biases = {};
   std::span<const linnet_logits_processor> processors = {};
-  std::span<const char* const> stop = {};   // the text ends before the first of these
-  bool parse_special = false;               // "<s>" in the prompt becomes the control token
-  bool add_special = true;                  // what the tokenizer adds by itself, such as a beginning-of-sequence token
+  std::span<const char* const> stop = {};  // the text ends before the first of these
+  bool parse_special = false;              // "<s>" in the prompt becomes the control token
+  bool add_special = true;                 // what the tokenizer adds by itself, such as a beginning-of-sequence token
   bool skip_special = true, ignore_eos = false;
   const std::atomic<int>* cancel = nullptr;
 
@@ -372,7 +400,10 @@ class Reply {
     linnet_error error{};
     if (linnet_writer_next(writer_, &text, &bytes, &finish, &error) != LINNET_OK) error_ = Status(error);
     finish_ = static_cast<Finish>(finish);
-    if (!text) { writer_ = nullptr; return std::nullopt; }
+    if (!text) {
+      writer_ = nullptr;
+      return std::nullopt;
+    }
     return std::string_view(text, bytes);
   }
   Finish finish() const { return finish_; }
@@ -396,10 +427,12 @@ class Writer {
   // A writer that could not be made (no free session) says why in each reply.
   const Status& status() const { return created_; }
   Reply complete(std::string_view prompt, const WriteOptions& options = {}) {
-    return begin(options, [&](const linnet_write_options* o, linnet_error* e) { return linnet_writer_begin(get(), prompt.data(), prompt.size(), o, e); });
+    return begin(options,
+                 [&](const linnet_write_options* o, linnet_error* e) { return linnet_writer_begin(get(), prompt.data(), prompt.size(), o, e); });
   }
   Reply complete_ids(std::span<const int32_t> ids, const WriteOptions& options = {}) {
-    return begin(options, [&](const linnet_write_options* o, linnet_error* e) { return linnet_writer_begin_ids(get(), ids.data(), ids.size(), o, e); });
+    return begin(options,
+                 [&](const linnet_write_options* o, linnet_error* e) { return linnet_writer_begin_ids(get(), ids.data(), ids.size(), o, e); });
   }
   // The tokens of the reply so far, end token not included.
   std::span<const int32_t> tokens() const {
@@ -408,7 +441,9 @@ class Writer {
     if (get()) linnet_writer_tokens(get(), &ids, &count);
     return {ids, count};
   }
-  void reset() { if (get()) linnet_writer_reset(get()); }
+  void reset() {
+    if (get()) linnet_writer_reset(get());
+  }
   linnet_writer* get() const { return handle_.get(); }
 
  private:

@@ -113,10 +113,16 @@ BOOST_AUTO_TEST_CASE(sections_that_lie_outside_or_twice_are_refused) {
   BOOST_TEST(changed([](Header& h) { h.sections[0].offset = 0; }) == LINNET_BAD_FILE);
   BOOST_TEST(changed([](Header& h) { h.section_count = 5; }) == LINNET_BAD_FILE);
   BOOST_TEST(changed([](Header& h) { h.section_count = 0; }) == LINNET_BAD_FILE);
-  BOOST_TEST(changed([](Header& h) { h.sections[h.section_count] = h.sections[0]; ++h.section_count; }) == LINNET_BAD_FILE);
+  BOOST_TEST(changed([](Header& h) {
+               h.sections[h.section_count] = h.sections[0];
+               ++h.section_count;
+             }) == LINNET_BAD_FILE);
   BOOST_TEST(changed([](Header& h) { h.header_bytes = 512; }) == LINNET_BAD_FILE);
   BOOST_TEST(changed([](Header& h) { h.file_bytes -= 64; }) == LINNET_BAD_FILE);
-  BOOST_TEST(changed([](Header& h) { h.sections[h.section_count].kind = 77; ++h.section_count; }) == LINNET_OK);  // of a later minor version
+  BOOST_TEST(changed([](Header& h) {
+               h.sections[h.section_count].kind = 77;
+               ++h.section_count;
+             }) == LINNET_OK);  // of a later minor version
 }
 
 BOOST_AUTO_TEST_CASE(memory_must_be_aligned_or_copied) {  // B15

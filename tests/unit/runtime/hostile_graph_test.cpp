@@ -18,7 +18,9 @@ namespace data = boost::unit_test::data;
 
 namespace {
 
-struct Parts { std::string graph, tokenizer, weights; };
+struct Parts {
+  std::string graph, tokenizer, weights;
+};
 
 Parts take_apart(const std::string& file) {
   Header h;
@@ -107,14 +109,30 @@ const std::vector<Mutation> kMutations{
     {"a node with more inputs than arguments", [](auto& m) { m.nodes.back()->inputs = 255; }},
     {"a cycle: the first node reads the logits", [](auto& m) { m.args[0] = 1; }},
     {"a value made twice", [](auto& m) { m.args[m.nodes[0]->inputs] = 0; }},
-    {"a value nobody makes", [](auto& m) { m.functions[0]->values += 1; m.values.insert(m.values.begin() + m.functions[0]->values - 1, std::make_unique<fb::ValueT>(*m.values[1])); }},
+    {"a value nobody makes",
+     [](auto& m) {
+       m.functions[0]->values += 1;
+       m.values.insert(m.values.begin() + m.functions[0]->values - 1, std::make_unique<fb::ValueT>(*m.values[1]));
+     }},
     {"rank 9", [](auto& m) { m.tensors[0]->rank = 9; }},
     {"rank 0", [](auto& m) { m.tensors[0]->rank = 0; }},
     {"a dimension of 0", [](auto& m) { shape(*m.tensors[0], 1, 0, m.tensors[0]->shape->d2()); }},
-    {"a shape product that wraps", [](auto& m) { m.tensors[0]->rank = 3; shape(*m.tensors[0], uint64_t{1} << 32, uint64_t{1} << 32, 4); }},
+    {"a shape product that wraps",
+     [](auto& m) {
+       m.tensors[0]->rank = 3;
+       shape(*m.tensors[0], uint64_t{1} << 32, uint64_t{1} << 32, 4);
+     }},
     {"a huge dimension", [](auto& m) { shape(*m.tensors[0], 1, UINT64_MAX, 1); }},
-    {"rows beyond the bytes", [](auto& m) { auto& t = matrix(m); shape(t, 1, t.shape->d1() + 16, t.shape->d2()); }},
-    {"K beyond the bytes", [](auto& m) { auto& t = matrix(m); shape(t, 1, t.shape->d1(), t.shape->d2() + 1); }},
+    {"rows beyond the bytes",
+     [](auto& m) {
+       auto& t = matrix(m);
+       shape(t, 1, t.shape->d1() + 16, t.shape->d2());
+     }},
+    {"K beyond the bytes",
+     [](auto& m) {
+       auto& t = matrix(m);
+       shape(t, 1, t.shape->d1(), t.shape->d2() + 1);
+     }},
     {"bytes not the shape's", [](auto& m) { matrix(m).bytes -= 64; }},
     {"bytes 0", [](auto& m) { matrix(m).bytes = 0; }},
     {"bytes huge", [](auto& m) { matrix(m).bytes = UINT64_MAX - 63; }},
@@ -125,14 +143,22 @@ const std::vector<Mutation> kMutations{
     {"dtype of another size", [](auto& m) { matrix(m).dtype = fb::DType::f16; }},
     {"layout 200", [](auto& m) { m.tensors[0]->layout = static_cast<fb::Layout>(200); }},
     {"layout of a newer version", [](auto& m) { m.tensors[0]->layout_version = 9; }},
-    {"i4 without levels", [](auto& m) { matrix(m).dtype = fb::DType::i4; matrix(m).layout = fb::Layout::r16k4; }},
+    {"i4 without levels",
+     [](auto& m) {
+       matrix(m).dtype = fb::DType::i4;
+       matrix(m).layout = fb::Layout::r16k4;
+     }},
     {"level table beyond the list", [](auto& m) { m.tensors[0]->levels = 3u; }},
     {"levels not a multiple of 16", [](auto& m) { m.levels.resize(15); }},
     {"no tensors", [](auto& m) { m.tensors.clear(); }},
     {"no shape", [](auto& m) { m.tensors[0]->shape.reset(); }},
     {"name id beyond the list", [](auto& m) { m.tensors[0]->name = 1u << 30; }},
     {"a name that ends beyond the blob", [](auto& m) { m.names->ends.back() += 1; }},
-    {"names that go backwards", [](auto& m) { m.names->ends[1] = 0; m.names->ends[0] = 5; }},
+    {"names that go backwards",
+     [](auto& m) {
+       m.names->ends[1] = 0;
+       m.names->ends[0] = 5;
+     }},
     {"a NUL in a name", [](auto& m) { m.names->blob[0] = 0; }},
     {"no names", [](auto& m) { m.names.reset(); }},
     {"an unknown op without a body", [](auto& m) { m.names->blob[m.names->ends[node(m, "select_rows").op] - 1] = 'X'; }},
@@ -152,7 +178,11 @@ const std::vector<Mutation> kMutations{
     {"logits of step rows", [](auto& m) { m.values[1]->leading = fb::Leading::step; }},
     {"logits narrower than the vocabulary", [](auto& m) { m.values[1]->width -= 1; }},
     {"a vocabulary of 0", [](auto& m) { m.vocabulary = 0; }},
-    {"a vocabulary larger than the table", [](auto& m) { m.vocabulary += 1000; m.values[1]->width += 1000; }},
+    {"a vocabulary larger than the table",
+     [](auto& m) {
+       m.vocabulary += 1000;
+       m.values[1]->width += 1000;
+     }},
     {"no functions", [](auto& m) { m.functions.clear(); }},
     {"function with more values than there are", [](auto& m) { m.functions.back()->values += 1; }},
     {"function with fewer nodes than there are", [](auto& m) { m.functions.back()->nodes -= 1; }},
@@ -164,7 +194,11 @@ const std::vector<Mutation> kMutations{
     {"an attribute of the wrong kind", [](auto& m) { attribute(m, "heads").kind = fb::AttributeKind::real; }},
     {"an attribute nobody knows", [](auto& m) { attribute(m, "heads").name = m.values[0]->name; }},
     {"a parameter outside a body", [](auto& m) { m.attributes[0]->kind = fb::AttributeKind::parameter; }},
-    {"an array of more entries than the pool", [](auto& m) { m.attributes[0]->kind = fb::AttributeKind::integers; m.attributes[0]->count = 1000; }},
+    {"an array of more entries than the pool",
+     [](auto& m) {
+       m.attributes[0]->kind = fb::AttributeKind::integers;
+       m.attributes[0]->count = 1000;
+     }},
     {"0 heads", [](auto& m) { attribute(m, "heads").integer = 0; }},
     {"-1 heads", [](auto& m) { attribute(m, "heads").integer = -1; }},
     {"2^40 heads", [](auto& m) { attribute(m, "heads").integer = int64_t{1} << 40; }},
@@ -188,7 +222,11 @@ const std::vector<Mutation> kMutations{
     {"keys in rows", [](auto& m) { m.state_tensors[0].mutate_layout(fb::StateLayout::rows); }},
     {"a state of unknown kind", [](auto& m) { m.states[0]->kind = static_cast<fb::StateKind>(9); }},
     {"a fixed state (later)", [](auto& m) { m.states[0]->kind = fb::StateKind::fixed; }},
-    {"no states", [](auto& m) { m.states.clear(); m.state_tensors.clear(); }},
+    {"no states",
+     [](auto& m) {
+       m.states.clear();
+       m.state_tensors.clear();
+     }},
     {"eos outside the vocabulary", [](auto& m) { m.eos.push_back(m.vocabulary); }},  // B8
     {"bos outside the vocabulary", [](auto& m) { m.bos = UINT32_MAX; }},
     {"pad outside the vocabulary", [](auto& m) { m.pad = m.vocabulary; }},
@@ -219,7 +257,8 @@ BOOST_DATA_TEST_CASE(a_graph_that_is_wrong_in_meaning_is_refused, data::make(kMu
   p.graph = pack(*m);
   const Status s = use(put_together(p));
   BOOST_TEST(!s.ok(), "accepted");
-  BOOST_TEST((s.code() == LINNET_BAD_FILE || s.code() == LINNET_UNSUPPORTED || s.code() == LINNET_VERSION), linnet_code_name(s.code()) << ": " << s.message());
+  BOOST_TEST((s.code() == LINNET_BAD_FILE || s.code() == LINNET_UNSUPPORTED || s.code() == LINNET_VERSION), linnet_code_name(s.code())
+                                                                                                                << ": " << s.message());
   BOOST_TEST(std::string(s.message()).size() > 10u);
   BOOST_TEST_MESSAGE(mutation.name << ": " << s.message());
 }
@@ -242,7 +281,7 @@ BOOST_DATA_TEST_CASE(random_damage_never_crashes, data::make({"llama-gqa-6over2"
     }
     opened += use(put_together(p)).ok();
   }
-  BOOST_TEST(opened > 0);     // some bytes are padding or names
+  BOOST_TEST(opened > 0);  // some bytes are padding or names
   BOOST_TEST(opened < 3000);
 }
 

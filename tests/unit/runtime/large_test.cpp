@@ -41,7 +41,8 @@ BOOST_AUTO_TEST_CASE(a_file_over_two_gibibytes_loads) {  // B12; sparse, so it c
   BOOST_REQUIRE(fd >= 0);
   const auto put = [&](const void* data, size_t n, uint64_t at) { return ::pwrite(fd, data, n, static_cast<off_t>(at)) == static_cast<ssize_t>(n); };
   BOOST_REQUIRE(::ftruncate(fd, static_cast<off_t>(h.file_bytes)) == 0);
-  BOOST_REQUIRE(put(&h, sizeof h, 0) && put(b.GetBufferPointer(), b.GetSize(), graph.offset) && put(small.data() + old_offset, old_bytes, weights.offset + kShift));
+  BOOST_REQUIRE(put(&h, sizeof h, 0) && put(b.GetBufferPointer(), b.GetSize(), graph.offset) &&
+                put(small.data() + old_offset, old_bytes, weights.offset + kShift));
   ::close(fd);
   Model large = need(Model::open(path)), model = need(Model::open(convert_golden("llama-gqa-6over2")));
   BOOST_TEST(large.info().file_bytes > kShift);
@@ -56,20 +57,28 @@ BOOST_AUTO_TEST_CASE(only_wanted_rows_get_logits) {  // J2
   TempDir tmp;
   constexpr uint32_t kVocabulary = 152000, kRows = 1000, kWidth = 16;
   std::ofstream config(tmp / "config.json");
-  config << R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":16,"num_hidden_layers":1,"num_attention_heads":1,"intermediate_size":16,)"
-         << R"("vocab_size":152000,"max_position_embeddings":2048,"rms_norm_eps":1e-5,"tie_word_embeddings":true,"hidden_act":"silu","torch_dtype":"float32"})";
+  config
+      << R"({"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":16,"num_hidden_layers":1,"num_attention_heads":1,"intermediate_size":16,)"
+      << R"("vocab_size":152000,"max_position_embeddings":2048,"rms_norm_eps":1e-5,"tie_word_embeddings":true,"hidden_act":"silu","torch_dtype":"float32"})";
   config.close();
-  const std::pair<const char*, std::vector<uint64_t>> tensors[] = {{"model.embed_tokens.weight", {kVocabulary, kWidth}}, {"model.norm.weight", {kWidth}}, {"model.layers.0.input_layernorm.weight", {kWidth}},
-      {"model.layers.0.post_attention_layernorm.weight", {kWidth}}, {"model.layers.0.self_attn.q_proj.weight", {kWidth, kWidth}}, {"model.layers.0.self_attn.k_proj.weight", {kWidth, kWidth}},
-      {"model.layers.0.self_attn.v_proj.weight", {kWidth, kWidth}}, {"model.layers.0.self_attn.o_proj.weight", {kWidth, kWidth}}, {"model.layers.0.mlp.gate_proj.weight", {kWidth, kWidth}},
-      {"model.layers.0.mlp.up_proj.weight", {kWidth, kWidth}}, {"model.layers.0.mlp.down_proj.weight", {kWidth, kWidth}}};
+  const std::pair<const char*, std::vector<uint64_t>> tensors[] = {
+      {"model.embed_tokens.weight", {kVocabulary, kWidth}},         {"model.norm.weight", {kWidth}},
+      {"model.layers.0.input_layernorm.weight", {kWidth}},          {"model.layers.0.post_attention_layernorm.weight", {kWidth}},
+      {"model.layers.0.self_attn.q_proj.weight", {kWidth, kWidth}}, {"model.layers.0.self_attn.k_proj.weight", {kWidth, kWidth}},
+      {"model.layers.0.self_attn.v_proj.weight", {kWidth, kWidth}}, {"model.layers.0.self_attn.o_proj.weight", {kWidth, kWidth}},
+      {"model.layers.0.mlp.gate_proj.weight", {kWidth, kWidth}},    {"model.layers.0.mlp.up_proj.weight", {kWidth, kWidth}},
+      {"model.layers.0.mlp.down_proj.weight", {kWidth, kWidth}}};
   std::string header = "{", data;
   std::mt19937 rng(3);
   for (const auto& [name, shape] : tensors) {
     uint64_t n = 1;
     std::string dims;
-    for (const uint64_t d : shape) { n *= d; dims += (dims.empty() ? "" : ",") + std::to_string(d); }
-    header += (header.size() > 1 ? ",\"" : "\"") + std::string(name) + "\":{\"dtype\":\"F32\",\"shape\":[" + dims + "],\"data_offsets\":[" + std::to_string(data.size()) + "," + std::to_string(data.size() + 4 * n) + "]}";
+    for (const uint64_t d : shape) {
+      n *= d;
+      dims += (dims.empty() ? "" : ",") + std::to_string(d);
+    }
+    header += (header.size() > 1 ? ",\"" : "\"") + std::string(name) + "\":{\"dtype\":\"F32\",\"shape\":[" + dims + "],\"data_offsets\":[" +
+              std::to_string(data.size()) + "," + std::to_string(data.size() + 4 * n) + "]}";
     for (uint64_t i = 0; i < n; ++i) {
       const float x = static_cast<float>(rng() % 2001) / 1000.0f - 1.0f;
       data.append(reinterpret_cast<const char*>(&x), 4);

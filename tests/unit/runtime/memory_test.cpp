@@ -1,8 +1,8 @@
 // The plan is exact, known before the weights, and all there is.
+#include <sys/mman.h>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <cerrno>
-#include <sys/mman.h>
 
 #include "toy_ops.h"
 
@@ -52,7 +52,8 @@ class Pages {  // whole pages, whose protection can be changed
 
 BOOST_DATA_TEST_CASE(exactly_the_planned_bytes_work, data::make(golden_names()), name) {  // H1
   Model model = need(Model::open(convert_golden(name)));
-  for (RunnerOptions options : {RunnerOptions{.threads = 1}, RunnerOptions{.context = 11, .max_rows = 5, .sessions = 3, .wanted_rows = 4, .threads = 3}}) {
+  for (RunnerOptions options :
+       {RunnerOptions{.threads = 1}, RunnerOptions{.context = 11, .max_rows = 5, .sessions = 3, .wanted_rows = 4, .threads = 3}}) {
     const linnet_plan plan = need(linnet::plan(model, options));
     BOOST_TEST(plan.total == plan.arena + plan.states + plan.scratch + plan.sessions + plan.runner);
     constexpr size_t kGuard = 256;
@@ -142,7 +143,10 @@ BOOST_AUTO_TEST_CASE(running_out_of_memory_is_an_error_at_every_allocation) {
       }
     }
     BOOST_REQUIRE_EQUAL(counting.live, 0u);
-    if (done) { needed = allowed; break; }
+    if (done) {
+      needed = allowed;
+      break;
+    }
     BOOST_REQUIRE(allowed < 1000);
   }
   BOOST_TEST(needed > 10u);
@@ -166,7 +170,10 @@ BOOST_AUTO_TEST_CASE(memory_stays_flat) {  // H3
   const Sampling sampling;
   need(s.prefill(random_ids(1, model.info().vocabulary)));
   for (int i = 0; i < 10000; ++i) {
-    if (s.position() == 100) { s.reset(); need(s.prefill(random_ids(1, model.info().vocabulary))); }
+    if (s.position() == 100) {
+      s.reset();
+      need(s.prefill(random_ids(1, model.info().vocabulary)));
+    }
     need(s.next(sampling));
   }
   BOOST_TEST(counting.live == with_runner);

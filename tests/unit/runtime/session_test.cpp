@@ -20,7 +20,9 @@ std::vector<float> logits_of(Session& s) {
 
 struct Fixture {
   explicit Fixture(RunnerOptions options = {}, const char* name = kLlama, linnet_registry* registry = nullptr)
-      : model(need(Model::open(convert_golden(name), {.registry = registry}))), runner(need(Runner::create(model, options))), ids(random_ids(300, model.info().vocabulary)) {}
+      : model(need(Model::open(convert_golden(name), {.registry = registry}))),
+        runner(need(Runner::create(model, options))),
+        ids(random_ids(300, model.info().vocabulary)) {}
   std::span<const int32_t> first(size_t n) const { return {ids.data(), n}; }
   std::span<const int32_t> from(size_t at, size_t n) const { return {ids.data() + at, n}; }
   Session session() { return need(Session::create(runner)); }
@@ -134,10 +136,10 @@ BOOST_AUTO_TEST_CASE(writing_into_a_shared_page_leaves_the_other_session_alone) 
   Session s = f.session();
   need(s.prefill(f.first(100)));
   Session fork = need(s.fork());
-  need(fork.truncate(20));             // into page 0, which both hold
+  need(fork.truncate(20));  // into page 0, which both hold
   need(fork.prefill(f.from(200, 30)));
   need(s.truncate(99));
-  need(s.prefill(f.from(99, 1)));      // sees all of page 0
+  need(s.prefill(f.from(99, 1)));  // sees all of page 0
   Fixture g({.context = 300, .threads = 1});
   Session plain = g.session();
   need(plain.prefill(g.first(100)));

@@ -20,13 +20,19 @@ BOOST_AUTO_TEST_CASE(four_threads_on_one_model_give_what_one_gives) {  // I2
     for (uint32_t i = 0; i < 4; ++i)
       threads.emplace_back([&, i] {  // Boost's assertions belong to the main thread
         auto runner = Runner::create(model, {.context = 80, .max_rows = 5, .wanted_rows = 5, .threads = 2});
-        if (!runner) { failures[i] = runner.error().message(); return; }
+        if (!runner) {
+          failures[i] = runner.error().message();
+          return;
+        }
         auto session = Session::create(*runner);
         uint64_t h = 0;
         for (size_t at = 0; at < 80 && session; at += 5) {
           const linnet_step_entry entry{session->get(), ids[i].data() + at, 5, LINNET_WANT_ALL};
           uint64_t stride = 0;
-          if (!runner->step({&entry, 1}).ok()) { failures[i] = "step"; return; }
+          if (!runner->step({&entry, 1}).ok()) {
+            failures[i] = "step";
+            return;
+          }
           const auto logits = runner->logits(&stride);
           for (uint32_t r = 0; r < 5; ++r) h = XXH3_64bits_withSeed(logits->data() + r * stride, model.info().vocabulary * sizeof(float), h);
         }
@@ -41,13 +47,18 @@ BOOST_AUTO_TEST_CASE(four_threads_on_one_model_give_what_one_gives) {  // I2
 }
 
 BOOST_AUTO_TEST_CASE(two_threads_in_one_runner_are_told_so) {
-  struct Meet { std::atomic<int> inside{0}, go{0}; } meet;
+  struct Meet {
+    std::atomic<int> inside{0}, go{0};
+  } meet;
   linnet_op_def def{};
   def.size = sizeof def;
   def.name = "select_rows";
   def.min_version = def.max_version = 1;
   def.context = &meet;
-  def.plan = [](void*, linnet_op_plan* p) { p->output_widths[0] = p->node->inputs[0]->width; return LINNET_OK; };
+  def.plan = [](void*, linnet_op_plan* p) {
+    p->output_widths[0] = p->node->inputs[0]->width;
+    return LINNET_OK;
+  };
   def.eval = [](const linnet_op_eval* e) {
     auto* m = static_cast<Meet*>(e->op_context);
     m->inside = 1;

@@ -51,7 +51,8 @@ struct Toy {
         const linnet_segment& g = e->segments[s];
         if (toy->session_bytes) ++static_cast<uint8_t*>(e->session_memory)[g.session * e->session_stride];
         for (uint32_t i = 0; i < g.wanted_rows; ++i)
-          std::memcpy(static_cast<float*>(y.data) + (g.wanted_first + i) * y.stride, static_cast<const float*>(x.data) + (g.first_row + g.rows - g.wanted_rows + i) * x.stride, x.width * sizeof(float));
+          std::memcpy(static_cast<float*>(y.data) + (g.wanted_first + i) * y.stride,
+                      static_cast<const float*>(x.data) + (g.first_row + g.rows - g.wanted_rows + i) * x.stride, x.width * sizeof(float));
       }
       if (toy->spoil && y.rows) static_cast<float*>(y.data)[0] = NAN;
       return LINNET_OK;
