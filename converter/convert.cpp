@@ -6,8 +6,10 @@
 
 #include "converter/architectures/architecture.h"
 #include "converter/checkpoint/checkpoint.h"
+#include "converter/checkpoint/folder.h"
 #include "converter/message.h"
 #include "converter/model_file.h"
+#include "converter/tokenizer/tokenizer.h"
 #include "linnet/c.h"
 #include "runtime/status.h"
 
@@ -44,6 +46,39 @@ Graph build_graph(const Checkpoint& checkpoint, std::optional<linnet_dtype> want
   return std::move(b.graph);
 }
 
+// The tokenizer section, or nothing where the checkpoint has no tokenizer.json.
+std::string compile_tokenizer_of(const Checkpoint& checkpoint, const Graph& graph, ConvertReport* report) {
+  constexpr uint64_t cap = uint64_t{256} << 20;
+  const std::string& folder = checkpoint.folder();
+  const auto read = [&](const char* file) {
+    if (!is_there(folder + "/" + file)) return std::string();
+    refuse_lfs_pointer(folder, file);
+    return read_text_file(folder + "/" + file, cap);
+  };
+  const std::string tokenizer = read("tokenizer.json");
+  if (tokenizer.empty()) {
+    for (const char* file : {"tokenizer.model", "vocab.json", "vocab.txt"})
+      if (is_there(folder + "/" + file)) {
+        report->notes.push_back(cat(
+            file, " is not read; for text, write tokenizer.json first: python3 -c \"from transformers import AutoTokenizer as T; T.from_pretrained('",
+            shown(folder), "').save_pretrained('", shown(folder), "')\""));
+        break;
+      }
+    return {};
+  }
+  try {
+    TokenizerReport made;
+    std::string section = compile_tokenizer(tokenizer, read("tokenizer_config.json"), {read("chat_template.jinja")}, &made);
+    report->tokenizer = made.kind;
+    if (made.vocabulary > graph.vocabulary)
+      report->notes.push_back(
+          cat("the tokenizer has ", made.vocabulary, " ids, the model only ", graph.vocabulary, ": text that needs the others cannot be fed to it"));
+    return section;
+  } catch (const ConvertError& e) {
+    fail(e.code, e.what(), "; --no-tokenizer converts without it");
+  }
+}
+
 // What was written must load and plan: a file that a host would refuse never gets its name.
 void try_open(const std::string& path, ConvertReport* report) {
   linnet_model_options options;
@@ -77,13 +112,15 @@ void run(const ConvertOptions& options, ConvertReport* report) {
   const Graph graph = build_graph(checkpoint, options.dtype, report);
   report->output = options.output.empty() ? cat(checkpoint.name(), "-", dtype_name(report->dtype), ".linnet") : options.output;
   check_output(report->output, options.force);
-  if (checkpoint.has_file(report->output)) fail(LINNET_INVALID_ARGUMENT, shown(report->output), " is a file of the checkpoint itself; choose another output");
+  if (checkpoint.has_file(report->output))
+    fail(LINNET_INVALID_ARGUMENT, shown(report->output), " is a file of the checkpoint itself; choose another output");
 
-  const std::vector<std::byte> tokenizer;
   report->tokenizer = "none";
+  const std::string tokenizer = options.tokenizer ? compile_tokenizer_of(checkpoint, graph, report) : "";
+  cancelled();
 
   OutputFile file(report->output, options.force);
-  write_model(graph, tokenizer, checkpoint, &file, [&](uint64_t done, uint64_t total, std::string_view tensor) {
+  write_model(graph, std::as_bytes(std::span(tokenizer)), checkpoint, &file, [&](uint64_t done, uint64_t total, std::string_view tensor) {
     cancelled();
     if (options.progress) options.progress(done, total, tensor);
     cancelled();

@@ -14,7 +14,8 @@ uint64_t TensorSpec::bytes() const {
 
 Id Function::add(std::string value, uint64_t width, uint64_t width_s, linnet_dtype dtype, linnet_leading counts) {
   // Families check their settings; this is the last line, where a product of them became too large for the format.
-  if (width > UINT32_MAX || width_s > UINT32_MAX) fail(LINNET_UNSUPPORTED, "value ", value, " of ", name, " would be ", width, " + ", width_s, " S elements wide");
+  if (width > UINT32_MAX || width_s > UINT32_MAX)
+    fail(LINNET_UNSUPPORTED, "value ", value, " of ", name, " would be ", width, " + ", width_s, " S elements wide");
   values.push_back({std::move(value), dtype, counts, static_cast<uint32_t>(width), static_cast<uint32_t>(width_s)});
   return static_cast<Id>(values.size() - 1);
 }
@@ -52,7 +53,8 @@ Id Graph::body(Function function) {
   size_t of_kind = 0;
   for (size_t i = 0; i < bodies.size(); ++i) {
     const Function& f = bodies[i];
-    if (f.inputs == function.inputs && f.outputs == function.outputs && f.weights == function.weights && f.states == function.states && f.values == function.values && f.nodes == function.nodes)
+    if (f.inputs == function.inputs && f.outputs == function.outputs && f.weights == function.weights && f.states == function.states &&
+        f.values == function.values && f.nodes == function.nodes)
       return static_cast<Id>(i + 1);
     of_kind += f.name == kind || f.name.starts_with(kind + ".");
   }

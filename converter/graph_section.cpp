@@ -84,28 +84,33 @@ class SectionWriter {
   }
 
   void add_function(const Function& f) {
-    functions_.push_back(fb::CreateFunction(fbb_, name(f.name), f.inputs, f.outputs, f.weights, f.states, static_cast<uint32_t>(f.values.size()), static_cast<uint32_t>(f.nodes.size())));
+    functions_.push_back(fb::CreateFunction(fbb_, name(f.name), f.inputs, f.outputs, f.weights, f.states, static_cast<uint32_t>(f.values.size()),
+                                            static_cast<uint32_t>(f.nodes.size())));
     for (const ValueSpec& v : f.values)
-      values_.push_back(fb::CreateValue(fbb_, name(v.name), static_cast<fb::DType>(v.dtype), static_cast<fb::Leading>(v.leading), v.width, v.width_s));
+      values_.push_back(
+          fb::CreateValue(fbb_, name(v.name), static_cast<fb::DType>(v.dtype), static_cast<fb::Leading>(v.leading), v.width, v.width_s));
     for (const NodeSpec& n : f.nodes) {
-      nodes_.push_back(fb::CreateNode(fbb_, name(n.op), 1, count8(n.inputs.size()), count8(n.outputs.size()), count8(n.weights.size()), count8(n.states.size()), count8(n.attributes.size()),
-                                      optional(n.body)));
+      nodes_.push_back(fb::CreateNode(fbb_, name(n.op), 1, count8(n.inputs.size()), count8(n.outputs.size()), count8(n.weights.size()),
+                                      count8(n.states.size()), count8(n.attributes.size()), optional(n.body)));
       for (const auto* list : {&n.inputs, &n.outputs, &n.weights, &n.states}) args_.insert(args_.end(), list->begin(), list->end());
       for (const Attribute& a : n.attributes) {
         const auto* number = std::get_if<int64_t>(&a.value);
-        attributes_.push_back(fb::CreateAttribute(fbb_, name(a.name), number ? fb::AttributeKind::integer : fb::AttributeKind::real, number ? *number : 0, number ? 0.0 : std::get<double>(a.value)));
+        attributes_.push_back(fb::CreateAttribute(fbb_, name(a.name), number ? fb::AttributeKind::integer : fb::AttributeKind::real,
+                                                  number ? *number : 0, number ? 0.0 : std::get<double>(a.value)));
       }
     }
   }
 
   void add_tensor(const TensorSpec& t, const Placement& p) {
     const fb::Shape shape(t.shape[0], t.shape[1], t.shape[2]);
-    tensors_.push_back(fb::CreateTensor(fbb_, name(t.name), static_cast<fb::DType>(t.dtype), static_cast<fb::Layout>(t.layout), 0, t.rank, &shape, p.offset, p.bytes, p.xxh3));
+    tensors_.push_back(fb::CreateTensor(fbb_, name(t.name), static_cast<fb::DType>(t.dtype), static_cast<fb::Layout>(t.layout), 0, t.rank, &shape,
+                                        p.offset, p.bytes, p.xxh3));
   }
 
   void add_state(const StateSpec& s) {
     states_.push_back(fb::CreateState(fbb_, name(s.name), fb::StateKind::append, 0, count8(s.tensors.size())));
-    for (const linnet_state_tensor& t : s.tensors) state_tensors_.emplace_back(t.width, static_cast<fb::DType>(t.dtype), static_cast<fb::StateLayout>(t.layout));
+    for (const linnet_state_tensor& t : s.tensors)
+      state_tensors_.emplace_back(t.width, static_cast<fb::DType>(t.dtype), static_cast<fb::StateLayout>(t.layout));
   }
 
   flatbuffers::FlatBufferBuilder fbb_;

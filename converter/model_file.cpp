@@ -43,7 +43,7 @@ void check_cap(const char* what, uint64_t bytes) {
 
 }  // namespace
 
-uint64_t write_model(const Graph& graph, const std::vector<std::byte>& tokenizer, const Checkpoint& checkpoint, OutputFile* file,
+uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint, OutputFile* file,
                      const std::function<void(uint64_t, uint64_t, std::string_view)>& step) {
   std::vector<Placement> placements;
   uint64_t weight_bytes = 0;
@@ -70,7 +70,8 @@ uint64_t write_model(const Graph& graph, const std::vector<std::byte>& tokenizer
       all.add128(block);
       done += block.size();
     });
-    if (done != placements[i].offset + placements[i].bytes) fail(LINNET_INTERNAL, "tensor ", t.name, " has ", done - placements[i].offset, " bytes, planned were ", placements[i].bytes);
+    if (done != placements[i].offset + placements[i].bytes)
+      fail(LINNET_INTERNAL, "tensor ", t.name, " has ", done - placements[i].offset, " bytes, planned were ", placements[i].bytes);
     placements[i].xxh3 = one.get64();
     static constexpr std::byte zeros[kTensorAlign] = {};
     const std::span padding(zeros, round_up(done, kTensorAlign) - done);

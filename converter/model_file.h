@@ -1,8 +1,8 @@
 // Lays out and writes a .linnet file: header, graph, tokenizer, weights (schema/FORMAT.md).
 #pragma once
 #include <functional>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/graph.h"
@@ -12,7 +12,7 @@ namespace linnet::converter {
 
 // `step` is called before each block of weights is written, with the bytes written so far, all there are, and the tensor. It may throw.
 // Returns the size of the file.
-uint64_t write_model(const Graph& graph, const std::vector<std::byte>& tokenizer, const Checkpoint& checkpoint, OutputFile* file,
+uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint, OutputFile* file,
                      const std::function<void(uint64_t, uint64_t, std::string_view)>& step);
 
 }  // namespace linnet::converter

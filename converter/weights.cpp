@@ -27,12 +27,18 @@ float decode(ElementType type, uint16_t bits) { return type == ElementType::f16 
 class RowReader {
  public:
   RowReader(const TensorSpec& spec, const Checkpoint& checkpoint, const TensorInfo& source)
-      : spec_(spec), source_(source), data_(checkpoint.data(source)), columns_(spec.columns()), row_elements_(source.shape.empty() ? 1 : source.shape.back()) {
+      : spec_(spec),
+        source_(source),
+        data_(checkpoint.data(source)),
+        columns_(spec.columns()),
+        row_elements_(source.shape.empty() ? 1 : source.shape.back()) {
     same_ = (spec.dtype == LINNET_F32 && source.type == ElementType::f32) || (spec.dtype == LINNET_F16 && source.type == ElementType::f16) ||
             (spec.dtype == LINNET_BF16 && source.type == ElementType::bf16);
     // The last number that will be read: shapes were checked when the graph was built, so this fails for a bug only.
     const uint64_t first = spec.recipe.first_row, rows = spec.rows();
-    const uint64_t last = spec.recipe.transpose ? (columns_ - 1) * row_elements_ + first + rows - 1 : spec.rank == 1 ? first + columns_ - 1 : (first + rows) * columns_ - 1;
+    const uint64_t last = spec.recipe.transpose ? (columns_ - 1) * row_elements_ + first + rows - 1
+                          : spec.rank == 1      ? first + columns_ - 1
+                                                : (first + rows) * columns_ - 1;
     if (last >= source.elements) fail(LINNET_INTERNAL, "tensor ", spec.name, " reads number ", last, " of ", source.elements);
   }
 

@@ -19,7 +19,9 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-[[noreturn]] void exists(const std::string& path) { fail(LINNET_INVALID_ARGUMENT, shown(path), " exists; remove it, choose another name (-o), or replace it (--force)"); }
+[[noreturn]] void exists(const std::string& path) {
+  fail(LINNET_INVALID_ARGUMENT, shown(path), " exists; remove it, choose another name (-o), or replace it (--force)");
+}
 
 #ifndef RENAME_NOREPLACE
 constexpr unsigned RENAME_NOREPLACE = 1;

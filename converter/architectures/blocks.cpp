@@ -17,14 +17,16 @@ Id attention_block(ModelBuilder& b, const std::string& layer, Id x, uint64_t wid
   Function& f = b.graph.model;
   const uint64_t q_width = a.shape.heads * a.shape.head_dim, kv_width = a.shape.kv_heads * a.shape.head_dim;
   const Id q = f.value(layer + ".q", q_width), k = f.value(layer + ".k", kv_width), v = f.value(layer + ".v", kv_width);
-  f.node({"linear", {x, kAbsent}, {q, k, v}, {a.norm.weight, a.norm.bias, a.q.weight, a.q.bias, a.k.weight, a.k.bias, a.v.weight, a.v.bias}, {}, linear_attributes(a.norm), {}});
+  const std::vector<Id> projections{a.norm.weight, a.norm.bias, a.q.weight, a.q.bias, a.k.weight, a.k.bias, a.v.weight, a.v.bias};
+  f.node({"linear", {x, kAbsent}, {q, k, v}, projections, {}, linear_attributes(a.norm), {}});
 
   const Id kv = b.key_value_state(layer + ".kv", kv_width), body = b.graph.body(attention_body(a.shape));
   const Id mixed = f.value(layer + ".attention", q_width);
-  f.node({"attention", {q, k, v, a.rope}, {mixed}, {}, {kv},
-          {integer("heads", a.shape.heads), integer("kv_heads", a.shape.kv_heads), integer("head_dim", a.shape.head_dim), real("scale", a.shape.scale), real("softcap", a.shape.softcap),
-           integer("rotary_dim", a.shape.rotary_dim), integer("style", a.shape.rotary_pairs)},
-          body});
+  const AttentionShape& s = a.shape;
+  const std::vector<Attribute> attributes{integer("heads", s.heads),       integer("kv_heads", s.kv_heads), integer("head_dim", s.head_dim),
+                                          real("scale", s.scale),          real("softcap", s.softcap),      integer("rotary_dim", s.rotary_dim),
+                                          integer("style", s.rotary_pairs)};
+  f.node({"attention", {q, k, v, a.rope}, {mixed}, {}, {kv}, attributes, body});
 
   const Id out = f.value(layer + ".x1", width);
   f.node({"linear", {mixed, x}, {out}, {kAbsent, kAbsent, a.o.weight, a.o.bias}, {}, linear_attributes({}), {}});
@@ -68,9 +70,11 @@ Activation read_activation(const Config& config, std::string_view key, const cha
   const std::string name = config.text_or(key, fallback);
   if (name == "relu") return Activation::relu;
   if (name == "gelu" || name == "gelu_python") return Activation::gelu;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_fast" || name == "gelu_accurate") return Activation::gelu_tanh;
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_fast" || name == "gelu_accurate")
+    return Activation::gelu_tanh;
   if (name == "silu" || name == "swish") return Activation::silu;
-  fail(LINNET_UNSUPPORTED, config.file(), ": ", key, " \"", shown(name, 40), "\" is not supported; relu, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast and silu are");
+  fail(LINNET_UNSUPPORTED, config.file(), ": ", key, " \"", shown(name, 40),
+       "\" is not supported; relu, gelu, gelu_new, gelu_pytorch_tanh, gelu_fast and silu are");
 }
 
 }  // namespace linnet::converter

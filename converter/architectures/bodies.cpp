@@ -30,7 +30,8 @@ Function attention_body(const AttentionShape& s) {
   };
   const Id scores = f.value("scores", 0, s.heads), weights = f.value("weights", 0, s.heads);
   f.node({"matmul", {q, keys}, {scores}, {}, {}, heads(1), {}});
-  f.node({"scaled_masked_softmax", {scores}, {weights}, {}, {}, {integer("heads", s.heads), real("scale", s.scale), real("softcap", s.softcap), integer("window", 0)}, {}});
+  const std::vector<Attribute> softmax{integer("heads", s.heads), real("scale", s.scale), real("softcap", s.softcap), integer("window", 0)};
+  f.node({"scaled_masked_softmax", {scores}, {weights}, {}, {}, softmax, {}});
   f.node({"matmul", {weights, values}, {y}, {}, {}, heads(0), {}});
   return f;
 }

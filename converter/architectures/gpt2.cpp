@@ -24,15 +24,20 @@ void build(ModelBuilder& b) {
   b.graph.context_trained = b.graph.context_limit = static_cast<uint32_t>(positions);
 
   const std::string prefix = b.has("transformer.wte.weight") || b.has("transformer.wpe.weight") ? "transformer." : "";
-  const auto norm = [&](const std::string& name) { return Norm{NormKind::layer, b.vector(name + ".weight", d), b.vector(name + ".bias", d), epsilon}; };
-  const auto conv1d = [&](const std::string& name, uint64_t out, uint64_t in) { return Linear{b.linear({name + ".weight", true}, out, in), b.vector(name + ".bias", out)}; };
+  const auto norm = [&](const std::string& name) {
+    return Norm{NormKind::layer, b.vector(name + ".weight", d), b.vector(name + ".bias", d), epsilon};
+  };
+  const auto conv1d = [&](const std::string& name, uint64_t out, uint64_t in) {
+    return Linear{b.linear({name + ".weight", true}, out, in), b.vector(name + ".bias", out)};
+  };
 
   const auto ends = b.embedding_and_head(prefix + "wte.weight", "lm_head.weight", c.boolean_or("tie_word_embeddings", true), vocabulary, d);
   Id x = begin_model(b, vocabulary, d, ends.embedding, b.table(prefix + "wpe.weight", positions, d));
   for (uint64_t i = 0; i < layers; ++i) {
     const std::string layer = cat("layers.", i), at = cat(prefix, "h.", i, ".");
     const auto part = [&](uint64_t number, const char* name) {
-      return Linear{b.linear({at + "attn.c_attn.weight", true, number * d, 3 * d, name}, d, d), b.vector(at + "attn.c_attn.bias", d, number * d, 3 * d, name)};
+      return Linear{b.linear({at + "attn.c_attn.weight", true, number * d, 3 * d, name}, d, d),
+                    b.vector(at + "attn.c_attn.bias", d, number * d, 3 * d, name)};
     };
     AttentionBlock a;
     a.norm = norm(at + "ln_1");

@@ -14,11 +14,14 @@ bool is_llama_buffer(std::string_view t) { return t.ends_with("rotary_emb.inv_fr
 
 void build_llama(ModelBuilder& b, const LlamaTraits& traits) {
   const Config& c = b.config;
-  const uint64_t d = c.integer("hidden_size", 1, 1 << 20), layers = c.integer("num_hidden_layers", 1, 4096), inner = c.integer("intermediate_size", 1, 1 << 22);
-  const uint64_t vocabulary = c.integer("vocab_size", 1, INT32_MAX), context = c.integer_or("max_position_embeddings", 1, INT32_MAX, traits.default_context);
+  const uint64_t d = c.integer("hidden_size", 1, 1 << 20), layers = c.integer("num_hidden_layers", 1, 4096),
+                 inner = c.integer("intermediate_size", 1, 1 << 22);
+  const uint64_t vocabulary = c.integer("vocab_size", 1, INT32_MAX),
+                 context = c.integer_or("max_position_embeddings", 1, INT32_MAX, traits.default_context);
   const uint64_t heads = c.integer("num_attention_heads", 1, 1 << 16), kv_heads = c.integer_or("num_key_value_heads", 1, 1 << 16, heads);
   if (heads % kv_heads) fail(LINNET_BAD_FILE, c.file(), ": num_attention_heads ", heads, " is not a multiple of num_key_value_heads ", kv_heads);
-  if (!c.has("head_dim") && d % heads) fail(LINNET_BAD_FILE, c.file(), ": hidden_size ", d, " is not a multiple of num_attention_heads ", heads, ", and there is no head_dim");
+  if (!c.has("head_dim") && d % heads)
+    fail(LINNET_BAD_FILE, c.file(), ": hidden_size ", d, " is not a multiple of num_attention_heads ", heads, ", and there is no head_dim");
   const uint64_t head_dim = c.integer_or("head_dim", 1, 1 << 16, d / heads);
   if (head_dim % 2) fail(LINNET_UNSUPPORTED, c.file(), ": heads of ", head_dim, " cannot be rotated in halves; head_dim must be even");
   const double epsilon = c.real_or("rms_norm_eps", 0, 1, 1e-6);
@@ -43,7 +46,8 @@ void build_llama(ModelBuilder& b, const LlamaTraits& traits) {
     a.k = linear(at + "self_attn.k_proj", kv_heads * head_dim, d, traits.qkv_bias);
     a.v = linear(at + "self_attn.v_proj", kv_heads * head_dim, d, traits.qkv_bias);
     a.o = linear(at + "self_attn.o_proj", d, heads * head_dim, traits.o_bias);
-    a.shape = {.heads = heads, .kv_heads = kv_heads, .head_dim = head_dim, .scale = 1 / std::sqrt(static_cast<double>(head_dim)), .rotary_dim = head_dim};
+    a.shape = {
+        .heads = heads, .kv_heads = kv_heads, .head_dim = head_dim, .scale = 1 / std::sqrt(static_cast<double>(head_dim)), .rotary_dim = head_dim};
     a.rope = table;
     x = attention_block(b, layer, x, d, a);
     FeedForwardBlock m;

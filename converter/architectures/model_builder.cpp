@@ -9,9 +9,12 @@ namespace linnet::converter {
 
 const TensorInfo& ModelBuilder::need(const std::string& name, std::initializer_list<uint64_t> shape) {
   const TensorInfo* t = checkpoint.find(name);
-  if (!t) fail(LINNET_BAD_FILE, "tensor ", name, " of shape ", shown(std::span(shape.begin(), shape.size())), ", which ", config.file(), " asks for, is not in the checkpoint");
+  if (!t)
+    fail(LINNET_BAD_FILE, "tensor ", name, " of shape ", shown(std::span(shape.begin(), shape.size())), ", which ", config.file(),
+         " asks for, is not in the checkpoint");
   if (!std::equal(shape.begin(), shape.end(), t->shape.begin(), t->shape.end()))
-    fail(LINNET_BAD_FILE, "tensor ", name, " has shape ", shown(t->shape), " in the checkpoint; by ", config.file(), " it is ", shown(std::span(shape.begin(), shape.size())));
+    fail(LINNET_BAD_FILE, "tensor ", name, " has shape ", shown(t->shape), " in the checkpoint; by ", config.file(), " it is ",
+         shown(std::span(shape.begin(), shape.size())));
   if (t->type == ElementType::other) fail(LINNET_UNSUPPORTED, "tensor ", name, " has dtype ", t->dtype, "; F32, F16 and BF16 are weights");
   use(name);
   return *t;
@@ -49,7 +52,8 @@ Id ModelBuilder::numbers(const std::string& name, std::vector<float> values) {
   return graph.tensor(std::move(spec));
 }
 
-ModelBuilder::EmbeddingAndHead ModelBuilder::embedding_and_head(const std::string& embedding, const std::string& head, bool tied, uint64_t rows, uint64_t columns) {
+ModelBuilder::EmbeddingAndHead ModelBuilder::embedding_and_head(const std::string& embedding, const std::string& head, bool tied, uint64_t rows,
+                                                                uint64_t columns) {
   if (!tied) {
     if (!has(head))
       fail(LINNET_BAD_FILE, "tensor ", head, " is not in the checkpoint, and by ", config.file(),
@@ -70,7 +74,8 @@ ModelBuilder::EmbeddingAndHead ModelBuilder::embedding_and_head(const std::strin
       checkpoint.drop(b, at, at + n);
     }
     if (!same)
-      fail(LINNET_UNSUPPORTED, config.file(), ": tie_word_embeddings says that ", head, " is ", embedding, ", but the checkpoint holds two different tensors; set it to false to use both, or remove ", head);
+      fail(LINNET_UNSUPPORTED, config.file(), ": tie_word_embeddings says that ", head, " is ", embedding,
+           ", but the checkpoint holds two different tensors; set it to false to use both, or remove ", head);
   }
   const Id both = linear({has(embedding) ? embedding : has(head) ? head : embedding}, rows, columns);
   return {both, both};

@@ -8,7 +8,8 @@ namespace linnet::converter {
 namespace {
 
 void build(ModelBuilder& b) {
-  if (b.config.boolean_or("use_sliding_window", false)) fail(LINNET_UNSUPPORTED, b.config.file(), ": use_sliding_window is true; windows are not supported yet");
+  if (b.config.boolean_or("use_sliding_window", false))
+    fail(LINNET_UNSUPPORTED, b.config.file(), ": use_sliding_window is true; windows are not supported yet");
   refuse_unknown_settings(b.config, true, {"sliding_window"});  // left over where use_sliding_window is false
   build_llama(b, {.default_context = 32768, .qkv_bias = true});
 }

@@ -17,7 +17,8 @@ Config read_config(const std::string& folder) {
 
 }  // namespace
 
-Checkpoint::Checkpoint(const std::string& source) : folder_(checkpoint_folder(source)), name_(checkpoint_name(folder_)), config_(read_config(folder_)) {
+Checkpoint::Checkpoint(const std::string& source)
+    : folder_(checkpoint_folder(source)), name_(checkpoint_name(folder_)), config_(read_config(folder_)) {
   if (is_there(folder_ + "/generation_config.json")) {
     refuse_lfs_pointer(folder_, "generation_config.json");
     generation_config_ = Config::read(folder_ + "/generation_config.json", "generation_config.json");

@@ -73,7 +73,9 @@ double Config::real(std::string_view key, double least, double most) const {
   return number;
 }
 
-double Config::real_or(std::string_view key, double least, double most, double fallback) const { return has(key) ? real(key, least, most) : fallback; }
+double Config::real_or(std::string_view key, double least, double most, double fallback) const {
+  return has(key) ? real(key, least, most) : fallback;
+}
 
 bool Config::boolean_or(std::string_view key, bool fallback) const {
   if (!has(key)) return fallback;

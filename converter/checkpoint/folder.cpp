@@ -24,7 +24,9 @@ constexpr char kWanted[] = "a Hugging Face folder has config.json, model.safeten
 bool looks_like_hub_name(std::string_view s) {
   const size_t slash = s.find('/');
   if (slash == 0 || slash == s.npos || slash + 1 == s.size() || s.find('/', slash + 1) != s.npos || s[0] == '.' || s[0] == '~') return false;
-  return std::all_of(s.begin(), s.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && std::strchr("/-_.", c)); });
+  return std::all_of(s.begin(), s.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && std::strchr("/-_.", c));
+  });
 }
 
 std::string extension(const fs::path& path) {
@@ -35,7 +37,9 @@ std::string extension(const fs::path& path) {
 }
 
 [[noreturn]] void refuse_pickle(const std::string& file, const std::string& folder) {
-  fail(LINNET_UNSUPPORTED, shown(file), " holds pickled weights, which can run code and are not read. Save them as safetensors: python3 -c \"from transformers import AutoModelForCausalLM as M; M.from_pretrained('",
+  fail(LINNET_UNSUPPORTED, shown(file),
+       " holds pickled weights, which can run code and are not read. Save them as safetensors: python3 -c \"from transformers import "
+       "AutoModelForCausalLM as M; M.from_pretrained('",
        shown(folder), "').save_pretrained('", shown(folder), "-safetensors')\", copy tokenizer.json there, and convert that folder");
 }
 
@@ -46,7 +50,8 @@ std::string extension(const fs::path& path) {
 [[noreturn]] void refuse_file(const std::string& source) {
   const std::string kind = extension(source), folder = fs::path(source).parent_path().empty() ? "." : fs::path(source).parent_path().string();
   if (kind == ".gguf" || read_start(source, 4) == "GGUF") refuse_gguf(source);
-  if (kind == ".safetensors" || kind == ".json") fail(LINNET_INVALID_ARGUMENT, shown(source), " is one file of a checkpoint; give the folder that holds it: ", shown(folder));
+  if (kind == ".safetensors" || kind == ".json")
+    fail(LINNET_INVALID_ARGUMENT, shown(source), " is one file of a checkpoint; give the folder that holds it: ", shown(folder));
   if (kind == ".bin" || kind == ".pt" || kind == ".pth" || kind == ".ckpt") refuse_pickle(source, folder);
   if (kind == ".linnet") fail(LINNET_INVALID_ARGUMENT, shown(source), " is converted already; run it with linnet-run");
   fail(LINNET_INVALID_ARGUMENT, shown(source), " is a file, not a checkpoint's folder: ", kWanted);
@@ -99,8 +104,8 @@ std::string checkpoint_folder(const std::string& source) {
     const int error = errno;
     if (error == ENOENT && looks_like_hub_name(source)) {
       const std::string name = source.substr(source.find('/') + 1);
-      fail(LINNET_INVALID_ARGUMENT, "there is no folder ", source, " here. If it is a model of the Hugging Face hub, download it first: hf download ", source, " --local-dir ", name,
-           ", then convert the folder ", name);
+      fail(LINNET_INVALID_ARGUMENT, "there is no folder ", source, " here. If it is a model of the Hugging Face hub, download it first: hf download ",
+           source, " --local-dir ", name, ", then convert the folder ", name);
     }
     fail(LINNET_IO, shown(source), ": ", std::strerror(error));
   }
@@ -128,8 +133,11 @@ void check_config_folder(const std::string& folder) {
   if (is_there(folder + "/config.json")) return refuse_lfs_pointer(folder, "config.json");
   const auto names = files_in(folder);
   if (const auto gguf = first_with(names, {".gguf"}); !gguf.empty()) refuse_gguf(folder + "/" + gguf);
-  if (is_there(folder + "/adapter_config.json")) fail(LINNET_UNSUPPORTED, shown(folder), " holds an adapter (LoRA), not a model; merge it into its base model and convert that");
-  if (is_there(folder + "/params.json")) fail(LINNET_UNSUPPORTED, shown(folder), " is in its author's own format (params.json); download the model's Hugging Face version, which has config.json");
+  if (is_there(folder + "/adapter_config.json"))
+    fail(LINNET_UNSUPPORTED, shown(folder), " holds an adapter (LoRA), not a model; merge it into its base model and convert that");
+  if (is_there(folder + "/params.json"))
+    fail(LINNET_UNSUPPORTED, shown(folder),
+         " is in its author's own format (params.json); download the model's Hugging Face version, which has config.json");
   fail(LINNET_BAD_FILE, shown(folder), " has no config.json: ", kWanted);
 }
 
@@ -137,7 +145,8 @@ void check_weights_folder(const std::string& folder) {
   if (is_there(folder + "/" + kIndexFile)) return;
   const auto names = files_in(folder);
   if (const auto other = first_with(names, {".safetensors"}); !other.empty())
-    fail(LINNET_BAD_FILE, shown(folder), " has ", shown(other), " but neither model.safetensors nor ", kIndexFile, ": the index that says what is where is missing; download it too");
+    fail(LINNET_BAD_FILE, shown(folder), " has ", shown(other), " but neither model.safetensors nor ", kIndexFile,
+         ": the index that says what is where is missing; download it too");
   if (const auto pickle = first_with(names, {".bin", ".pt", ".pth", ".ckpt"}); !pickle.empty()) refuse_pickle(folder + "/" + pickle, folder);
   if (const auto gguf = first_with(names, {".gguf"}); !gguf.empty()) refuse_gguf(folder + "/" + gguf);
   fail(LINNET_BAD_FILE, shown(folder), " has config.json but no weights: ", kWanted);
@@ -146,7 +155,8 @@ void check_weights_folder(const std::string& folder) {
 void refuse_lfs_pointer(const std::string& folder, const std::string& file) {
   constexpr std::string_view mark = "version https://git-lfs";
   if (read_start(folder + "/" + file, mark.size()) == mark)
-    fail(LINNET_BAD_FILE, shown(folder), "/", shown(file), " is a Git LFS pointer, not the file itself; fetch it: cd ", shown(folder), " && git lfs pull");
+    fail(LINNET_BAD_FILE, shown(folder), "/", shown(file), " is a Git LFS pointer, not the file itself; fetch it: cd ", shown(folder),
+         " && git lfs pull");
 }
 
 void refuse_quantized_config(const Config& config) {
@@ -156,7 +166,8 @@ void refuse_quantized_config(const Config& config) {
     const Config settings = config.object(key);
     if (settings.has("quant_method")) method = settings.text("quant_method");
     else if (!settings.neutral("load_in_4bit", 0) || !settings.neutral("load_in_8bit", 0)) method = "bitsandbytes";
-    fail(LINNET_UNSUPPORTED, config.file(), ": the checkpoint is quantized already (", key, ": ", shown(method, 40), "); convert the original, unquantized checkpoint");
+    fail(LINNET_UNSUPPORTED, config.file(), ": the checkpoint is quantized already (", key, ": ", shown(method, 40),
+         "); convert the original, unquantized checkpoint");
   }
 }
 

@@ -45,7 +45,8 @@ struct Reader {
     for (const int64_t id : found.ids) {
       if (!inside(id)) {
         if (!fallback || id != int64_t{*fallback})
-          fail(LINNET_BAD_FILE, found.where, " is ", id, ", outside the vocabulary of ", vocabulary, " (ids 0 to ", vocabulary - 1, "); correct it, or remove it if the model has no end token");
+          fail(LINNET_BAD_FILE, found.where, " is ", id, ", outside the vocabulary of ", vocabulary, " (ids 0 to ", vocabulary - 1,
+               "); correct it, or remove it if the model has no end token");
         notes->push_back(cat(found.where, " is ", id, ", the default of its model_type, outside the vocabulary of ", vocabulary, ": ignored"));
       } else if (std::find(out.begin(), out.end(), static_cast<uint32_t>(id)) == out.end()) {
         out.push_back(static_cast<uint32_t>(id));

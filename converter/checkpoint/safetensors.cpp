@@ -112,7 +112,11 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   [[noreturn]] void misplaced(std::string_view what) const {
     if (depth_ == 0) fail(LINNET_BAD_FILE, shown(file_), ": the header is not a JSON object");
-    bad("has ", what, " where ", depth_ == 1 ? "an object with dtype, shape and data_offsets" : field_ == dtype ? "the name of a dtype" : "a list of whole numbers", " belongs");
+    bad("has ", what, " where ",
+        depth_ == 1       ? "an object with dtype, shape and data_offsets"
+        : field_ == dtype ? "the name of a dtype"
+                          : "a list of whole numbers",
+        " belongs");
   }
   bool not_a_size(std::string_view raw) const {
     if (depth_ != 3) misplaced("a number");
@@ -125,16 +129,19 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     offset_count_ = 0;
     // Bounds before anything that depends on the dtype, so that an unknown dtype cannot skip them.
     if (offsets_[0] > offsets_[1] || offsets_[1] > data_bytes_)
-      bad("lies at bytes [", offsets_[0], ", ", offsets_[1], ") of the data, which has ", data_bytes_, ": the file is cut or damaged; download it again");
+      bad("lies at bytes [", offsets_[0], ", ", offsets_[1], ") of the data, which has ", data_bytes_,
+          ": the file is cut or damaged; download it again");
     const auto* known = std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const DType& d) { return d.name == current_.dtype; });
-    if (known == std::end(kDTypes)) fail(LINNET_UNSUPPORTED, shown(file_), ": tensor ", shown(tensor_), " has the unsupported dtype ", shown(current_.dtype, 32));
+    if (known == std::end(kDTypes))
+      fail(LINNET_UNSUPPORTED, shown(file_), ": tensor ", shown(tensor_), " has the unsupported dtype ", shown(current_.dtype, 32));
     current_.type = known->type;
     uint64_t elements = 1, bits = 0;
     bool fits = true;
     for (const uint64_t n : current_.shape) fits = fits && !detail::mul_overflows(elements, n, &elements);
     if (!fits || detail::mul_overflows(elements, known->bits, &bits)) bad("has shape ", shown(current_.shape), ": its size overflows 64 bits");
     if (bits % 8 || bits / 8 != offsets_[1] - offsets_[0])
-      bad("of shape ", shown(current_.shape), " and dtype ", known->name, " needs ", (bits + 7) / 8, " bytes; its data_offsets give it ", offsets_[1] - offsets_[0]);
+      bad("of shape ", shown(current_.shape), " and dtype ", known->name, " needs ", (bits + 7) / 8, " bytes; its data_offsets give it ",
+          offsets_[1] - offsets_[0]);
     current_.elements = elements;
     current_.begin = data_start_ + offsets_[0];
     current_.end = data_start_ + offsets_[1];
@@ -158,7 +165,9 @@ void check_cover(const FileMap& file, const std::vector<TensorInfo>& tensors, ui
   uint64_t at = data_start;
   std::string_view before = "the header";
   for (const TensorInfo& t : tensors) {
-    if (t.begin < at) fail(LINNET_BAD_FILE, shown(file.path()), ": tensors ", shown(before), " and ", shown(t.name), " overlap at byte ", t.begin - data_start, " of the data");
+    if (t.begin < at)
+      fail(LINNET_BAD_FILE, shown(file.path()), ": tensors ", shown(before), " and ", shown(t.name), " overlap at byte ", t.begin - data_start,
+           " of the data");
     if (t.begin > at) fail(LINNET_BAD_FILE, shown(file.path()), ": ", t.begin - at, " bytes before tensor ", shown(t.name), " belong to no tensor");
     at = t.end;
     before = t.name;
@@ -173,8 +182,11 @@ std::vector<TensorInfo> read_safetensors(const FileMap& file) {
   if (size < 8) fail(LINNET_BAD_FILE, shown(file.path()), " has ", size, " bytes; a safetensors file begins with a length of 8: the file is cut");
   uint64_t length = 0;
   std::memcpy(&length, file.data(), 8);  // little-endian, as the host is (runtime/container.h)
-  if (length > size - 8) fail(LINNET_BAD_FILE, shown(file.path()), ": the header's length is ", length, ", but only ", size - 8, " bytes follow: the file is cut or not safetensors");
-  if (length > kHeaderCap) fail(LINNET_BAD_FILE, shown(file.path()), ": the header's length is ", length, ", more than the format's limit of ", kHeaderCap);
+  if (length > size - 8)
+    fail(LINNET_BAD_FILE, shown(file.path()), ": the header's length is ", length, ", but only ", size - 8,
+         " bytes follow: the file is cut or not safetensors");
+  if (length > kHeaderCap)
+    fail(LINNET_BAD_FILE, shown(file.path()), ": the header's length is ", length, ", more than the format's limit of ", kHeaderCap);
   if (length < 2) fail(LINNET_BAD_FILE, shown(file.path()), ": the header's length is ", length, "; there is no JSON that short");
   std::vector<TensorInfo> tensors;
   {

@@ -40,7 +40,8 @@ void check_shard_name(std::string_view name) {
   if (name.front() == '/') refuse("is an absolute path");
   // A backslash or a drive letter is an ordinary character here, but leaves the folder elsewhere.
   if (name.find('\\') != name.npos || name.find(':') != name.npos) refuse("has a backslash or colon in its name");
-  if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) refuse("has a control character in its name");
+  if (std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }))
+    refuse("has a control character in its name");
   for (size_t at = 0; at <= name.size();) {
     const size_t end = std::min(name.find('/', at), name.size());
     const std::string_view part = name.substr(at, end - at);
@@ -60,7 +61,8 @@ void read_shards(const std::string& folder, std::vector<FileMap>* files, std::ve
   for (auto& [shard, number] : shards) {
     if (!is_there(folder + "/" + shard)) {
       const auto first = std::find_if(map.begin(), map.end(), [&](const auto& entry) { return entry.second == shard; });
-      fail(LINNET_BAD_FILE, "shard ", shown(shard), ", which ", kIndexFile, " names for tensor ", shown(first->first), ", is missing from ", shown(folder), ": download the checkpoint again");
+      fail(LINNET_BAD_FILE, "shard ", shown(shard), ", which ", kIndexFile, " names for tensor ", shown(first->first), ", is missing from ",
+           shown(folder), ": download the checkpoint again");
     }
     refuse_lfs_pointer(folder, shard);
     number = static_cast<uint32_t>(files->size());
@@ -79,8 +81,10 @@ void read_shards(const std::string& folder, std::vector<FileMap>* files, std::ve
   }
   for (const auto& [tensor, shard] : map) {
     const auto at = seen.find(tensor);
-    if (at == seen.end()) fail(LINNET_BAD_FILE, "tensor ", shown(tensor), " is not in shard ", shown(shard), ", where ", kIndexFile, " says it is, nor in another");
-    if (*at->second != shard) fail(LINNET_BAD_FILE, "tensor ", shown(tensor), " is in shard ", shown(*at->second), "; ", kIndexFile, " says ", shown(shard));
+    if (at == seen.end())
+      fail(LINNET_BAD_FILE, "tensor ", shown(tensor), " is not in shard ", shown(shard), ", where ", kIndexFile, " says it is, nor in another");
+    if (*at->second != shard)
+      fail(LINNET_BAD_FILE, "tensor ", shown(tensor), " is in shard ", shown(*at->second), "; ", kIndexFile, " says ", shown(shard));
   }
 }
 

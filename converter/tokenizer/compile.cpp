@@ -57,7 +57,7 @@ std::string compile_tokenizer(const std::string& tokenizer_json, const std::stri
   if (!report) report = &ignored;
   *report = {};
   const Json root = parse(tokenizer_json, "tokenizer.json");
-  if (const Json* version = member(root, "version"); version && *version != "1.0") refuse(cat("version ", shown(version->dump())));
+  if (member(root, "version") && text_of(root, "version", "tokenizer.json") != "1.0") refuse(cat("version ", shown(text_of(root, "version", ""))));
   TokenizerParts parts;
   // Steps first: whether the vocabulary is in bytes depends on them.
   read_normalizers(root, &parts);

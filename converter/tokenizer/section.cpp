@@ -55,6 +55,8 @@ class Writer {
     collect_added();
     const auto added_text = builder_.CreateVector(added_.blob), added_flags = builder_.CreateVector(added_flags_);
     const auto added_ends = builder_.CreateVector(added_.ends), added_ids = builder_.CreateVector(added_ids_);
+    const auto renamed_text = builder_.CreateVector(renamed_.blob);
+    const auto renamed_ends = builder_.CreateVector(renamed_.ends), renamed_ids = builder_.CreateVector(renamed_ids_);
     const auto normalizers = steps(parts_.normalizers), pre_tokenizers = steps(parts_.pre_tokenizers), decoders = steps(parts_.decoders);
     const auto strings = builder_.CreateVector(strings_.blob);
     const auto string_ends = builder_.CreateVector(strings_.ends);
@@ -81,6 +83,9 @@ class Writer {
     t.add_added_ids(added_ids);
     t.add_added_flags(added_flags);
     t.add_added_raw(added_raw_);
+    t.add_renamed_ids(renamed_ids);
+    t.add_renamed_text(renamed_text);
+    t.add_renamed_ends(renamed_ends);
     t.add_strings(strings);
     t.add_string_ends(string_ends);
     t.add_normalizers(normalizers);
@@ -102,7 +107,7 @@ class Writer {
  private:
   // A byte-level token is what its stand-ins stand for, or, if one of its characters is none, itself: that is how it decodes.
   void collect_tokens() {
-    struct Token { std::string_view text; bool own = false, added = false, special = false; };
+    struct Token { std::string_view text; bool own = false, added = false, special = false; std::string renamed = {}; };
     uint32_t size = 0;
     for (const auto& [text, id] : parts_.vocabulary) size = std::max(size, id + 1);
     for (const TokenizerAdded& a : parts_.added) size = std::max(size, a.id + 1);
@@ -113,6 +118,7 @@ class Writer {
       tokens[a.id].text = a.content;
       tokens[a.id].added = true;
       tokens[a.id].special = a.special;
+      if (a.normalized) tokens[a.id].renamed = normalized(a.content);
     }
     for (uint32_t id = 0; id < size; ++id) {
       const Token& t = tokens[id];
@@ -120,7 +126,13 @@ class Writer {
       const bool present = t.own || t.added;
       const auto bytes = parts_.byte_level ? byte_level_bytes(t.text) : std::nullopt;
       tokens_.add(bytes ? std::string_view(*bytes) : t.text);
-      flags_.push_back(static_cast<uint8_t>((present ? 1 : 0) | (t.special ? 2 : 0) | (t.added ? 4 : 0)));
+      const bool renamed = !t.renamed.empty() && t.renamed != t.text;  // so that the decoder undoes what the normalizer did
+      if (renamed) {
+        const auto renamed_bytes = parts_.byte_level ? byte_level_bytes(t.renamed) : std::nullopt;
+        renamed_.add(renamed_bytes ? *renamed_bytes : t.renamed);
+        renamed_ids_.push_back(id);
+      }
+      flags_.push_back(static_cast<uint8_t>((present ? 1 : 0) | (t.special ? 2 : 0) | (t.added ? 4 : 0) | (renamed ? 8 : 0)));
       if (t.own && (bytes || !parts_.byte_level)) own_.push_back(id);
     }
   }
@@ -206,9 +218,9 @@ class Writer {
 
   const TokenizerParts& parts_;
   flatbuffers::FlatBufferBuilder builder_;
-  Texts tokens_, added_, strings_;
+  Texts tokens_, added_, renamed_, strings_;
   std::vector<uint8_t> flags_, added_flags_;
-  std::vector<uint32_t> own_, added_ids_;
+  std::vector<uint32_t> own_, added_ids_, renamed_ids_;
   uint32_t added_raw_ = 0;
 };
 

@@ -8,13 +8,14 @@ namespace {
 
 // Calls `each` for every step of a tree, in order, with its type.
 template <typename Each>
-void walk(const Json& step, std::string_view what, const char* list, const Each& each) {
+void walk(const Json& step, std::string_view what, const char* list, const Each& each, int depth = 0) {
+  if (depth > 16) refuse(cat("a ", what, " Sequence inside more than 16 others"));
   if (!step.is_object()) damaged(cat("a ", what, " is not an object"));
   const std::string_view type = text_of(step, "type", what);
   if (type != "Sequence") return each(step, type);
   const Json* steps = member(step, list);
   if (!steps || !steps->is_array()) damaged(cat("a ", what, " Sequence has no list of ", list));
-  for (const Json& s : *steps) walk(s, what, list, each);
+  for (const Json& s : *steps) walk(s, what, list, each, depth + 1);
 }
 
 std::string name(std::string_view what, std::string_view type) { return cat(what, " ", shown(type)); }

@@ -104,7 +104,7 @@ void read_model(const Json& root, TokenizerParts* parts) {
   if (!merges) damaged("model: no merges");
   if (const Json* dropout = member(*model, "dropout"); dropout && !(dropout->is_number() && dropout->get<double>() == 0)) refuse("model dropout");
   for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (const Json* text = member(*model, affix); text && *text != "") refuse(cat("model ", affix, " ", shown(text->dump())));
+    if (member(*model, affix) && !text_of(*model, affix, "model").empty()) refuse(cat("model ", affix, " ", shown(text_of(*model, affix, "model"))));
   parts->byte_fallback = flag_of(*model, "byte_fallback", false, "model");
   parts->fuse_unk = flag_of(*model, "fuse_unk", false, "model");
   parts->ignore_merges = flag_of(*model, "ignore_merges", false, "model");

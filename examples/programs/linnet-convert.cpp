@@ -57,16 +57,22 @@ class Bar {
 };
 
 void print_json(const linnet::ConvertReport& r) {
-  const nlohmann::ordered_json j = {{"output", r.output}, {"bytes", r.bytes}, {"parameters", r.parameters}, {"dtype", linnet::dtype_name(r.dtype)}, {"architecture", r.architecture},
-                                    {"tokenizer", r.tokenizer}, {"notes", r.notes}};
+  const nlohmann::ordered_json j = {{"output", r.output},
+                                    {"bytes", r.bytes},
+                                    {"parameters", r.parameters},
+                                    {"dtype", linnet::dtype_name(r.dtype)},
+                                    {"architecture", r.architecture},
+                                    {"tokenizer", r.tokenizer},
+                                    {"notes", r.notes}};
   std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
 void print_text(const linnet::ConvertReport& r) {
   for (const auto& note : r.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   const bool text = r.tokenizer != "none";
-  std::printf("%s: %s, %llu parameters, %s, %s (%llu bytes)\n", r.output.c_str(), r.architecture.c_str(), static_cast<unsigned long long>(r.parameters), linnet::dtype_name(r.dtype),
-              size_text(r.bytes).c_str(), static_cast<unsigned long long>(r.bytes));
+  std::printf("%s: %s, %llu parameters, %s, %s (%llu bytes)\n", r.output.c_str(), r.architecture.c_str(),
+              static_cast<unsigned long long>(r.parameters), linnet::dtype_name(r.dtype), size_text(r.bytes).c_str(),
+              static_cast<unsigned long long>(r.bytes));
   std::printf("tokenizer: %s\n", text ? r.tokenizer.c_str() : "none; the model takes and gives token ids");
   std::printf("next: linnet-run %s %s\n", r.output.c_str(), text ? "\"Once upon a time\"" : "--ids 1,2,3 --print-ids");
 }
@@ -88,7 +94,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("linnet-convert ") + linnet_version());
   std::string families;
   for (const auto& f : linnet::convertible_architectures()) families += (families.empty() ? "" : ", ") + f;
-  app.footer("Families: " + families + "\n\n" + kExamples + "\n\nExit status: 0 converted, 1 failed (nothing is left behind), 2 wrong usage, 130 interrupted.");
+  app.footer("Families: " + families + "\n\n" + kExamples +
+             "\n\nExit status: 0 converted, 1 failed (nothing is left behind), 2 wrong usage, 130 interrupted.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -40,8 +40,9 @@ struct F32x16 {
   static F select(M m, F yes, F no) { return each<F>([&](int i) { return m.v[i] ? yes.v[i] : no.v[i]; }); }
   static M first(int32_t n) { return each<M>([=](int i) { return i < n; }); }  // lanes below n; n may lie outside 0..16
 
-  static I bits(F x) { return __builtin_bit_cast(I, x); }
-  static F from_bits(I x) { return __builtin_bit_cast(F, x); }
+  // Lane by lane: of a bit_cast of whole arrays, gcc 12 for AArch64 at -O3 makes wrong code.
+  static I bits(F x) { return each<I>([&](int i) { return One::bits(x.v[i]); }); }
+  static F from_bits(I x) { return each<F>([&](int i) { return One::from_bits(x.v[i]); }); }
   static I iset(uint32_t x) { return each<I>([=](int) { return x; }); }
   static I iadd(I a, I b) { return each<I>([&](int i) { return a.v[i] + b.v[i]; }); }
   static I isub(I a, I b) { return each<I>([&](int i) { return a.v[i] - b.v[i]; }); }

@@ -14,7 +14,7 @@ constexpr const char* kName = "tokenizer section";
 
 static_assert(sizeof(MergeSlot) == sizeof(format::MergeSlot) && alignof(MergeSlot) == alignof(format::MergeSlot));
 static_assert(kTokenPresent == static_cast<uint8_t>(format::TokenFlag::present) && kTokenSpecial == static_cast<uint8_t>(format::TokenFlag::special) &&
-              kTokenAdded == static_cast<uint8_t>(format::TokenFlag::added));
+              kTokenAdded == static_cast<uint8_t>(format::TokenFlag::added) && kTokenRenamed == static_cast<uint8_t>(format::TokenFlag::renamed));
 static_assert(kAddedSpecial == static_cast<uint8_t>(format::AddedFlag::special) && kAddedLstrip == static_cast<uint8_t>(format::AddedFlag::lstrip) &&
               kAddedRstrip == static_cast<uint8_t>(format::AddedFlag::rstrip) && kAddedSingleWord == static_cast<uint8_t>(format::AddedFlag::single_word));
 
@@ -60,6 +60,7 @@ class Reader {
     if (const auto code = normalizers()) return code;
     if (const auto code = pre_tokenizers()) return code;
     if (const auto code = decoders()) return code;
+    if (const auto code = renamed()) return code;
     if (const auto code = token_text()) return code;
     return added();
   }
@@ -76,7 +77,7 @@ class Reader {
     if (const auto code = check_ends("token", out_.ends, out_.vocabulary, size_of(root_.tokens()), 0, kMaxTokenBytes, &out_.longest_token, error_)) return code;
     for (uint32_t i = 0; i < out_.vocabulary; ++i) {
       const uint8_t f = out_.flags[i];
-      if (f & ~(kTokenPresent | kTokenSpecial | kTokenAdded)) return bad(error_, "token %u has unknown flags %u", i, f);
+      if (f & ~(kTokenPresent | kTokenSpecial | kTokenAdded | kTokenRenamed)) return bad(error_, "token %u has unknown flags %u", i, f);
       if (!(f & kTokenPresent) && (f || !out_.spelling(i).empty())) return bad(error_, "token %u is a hole and yet has text or flags", i);
     }
     return LINNET_OK;
@@ -235,6 +236,21 @@ class Reader {
     return LINNET_OK;
   }
 
+  linnet_code renamed() {
+    out_.renamed_ids = data_of(root_.renamed_ids());
+    out_.renamed_ends = data_of(root_.renamed_ends());
+    out_.renamed_text = reinterpret_cast<const char*>(data_of(root_.renamed_text()));
+    const uint32_t count = size_of(root_.renamed_ends());
+    if (size_of(root_.renamed_ids()) != count) return bad(error_, "%u renamed tokens with %u ids", count, size_of(root_.renamed_ids()));
+    uint32_t longest;
+    if (const auto code = check_ends("renamed token", out_.renamed_ends, count, size_of(root_.renamed_text()), 1, kMaxTokenBytes, &longest, error_)) return code;
+    if (longest > out_.longest_token) out_.longest_token = longest;
+    for (uint32_t i = 0; i < count; ++i)
+      if (out_.renamed_ids[i] >= out_.vocabulary || (i && out_.renamed_ids[i - 1] >= out_.renamed_ids[i])) return bad(error_, "renamed token %u has id %u, out of order or beyond the vocabulary", i, out_.renamed_ids[i]);
+    out_.renamed_count = count;
+    return LINNET_OK;
+  }
+
   // Decoded text is UTF-8 whatever the ids. Byte-level tokens may be anything: their decoder mends what they add up to.
   linnet_code token_text() {
     if (out_.byte_level) return LINNET_OK;
@@ -243,6 +259,8 @@ class Reader {
       const std::string_view s = out_.spelling(i);
       if (!s.empty() && (s[0] & 0xC0) == 0x80) return bad(error_, "token %u begins inside a character", i);
     }
+    for (uint32_t i = 0; i < out_.renamed_count; ++i)
+      if (const uint32_t start = i ? out_.renamed_ends[i - 1] : 0; !utf8_valid({out_.renamed_text + start, out_.renamed_ends[i] - start})) return bad(error_, "renamed token %u is not UTF-8", i);
     return LINNET_OK;
   }
 

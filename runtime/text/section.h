@@ -1,5 +1,6 @@
 // A tokenizer section as plain pointers into its bytes, after everything in it has been checked.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -9,7 +10,7 @@
 
 namespace linnet::detail {
 
-enum : uint8_t { kTokenPresent = 1, kTokenSpecial = 2, kTokenAdded = 4 };
+enum : uint8_t { kTokenPresent = 1, kTokenSpecial = 2, kTokenAdded = 4, kTokenRenamed = 8 };
 enum : uint8_t { kAddedSpecial = 1, kAddedLstrip = 2, kAddedRstrip = 4, kAddedSingleWord = 8 };
 
 struct MergeSlot { uint32_t left, right, rank, result; };  // as in the schema
@@ -46,6 +47,11 @@ struct TokenizerSection {
   NormalizerStep normalizers[kMaxSteps];
   uint32_t normalizer_count = 0;
 
+  const uint32_t* renamed_ids = nullptr;  // ascending
+  const char* renamed_text = nullptr;
+  const uint32_t* renamed_ends = nullptr;
+  uint32_t renamed_count = 0;
+
   bool byte_level = false;                           // the vocabulary is in bytes; else in characters
   bool add_prefix_space = false, use_regex = false;  // of byte_level
 
@@ -59,12 +65,21 @@ struct TokenizerSection {
   const uint32_t* after = nullptr;
   uint32_t before_count = 0, after_count = 0;
   std::string_view chat_template;
-  uint32_t longest_token = 0;                      // bytes
+  uint32_t longest_token = 0;                      // bytes, of spellings and what ids decode to
 
   bool present(uint64_t id) const { return id < vocabulary && (flags[id] & kTokenPresent); }
   std::string_view spelling(uint32_t id) const {
     const uint32_t start = id ? ends[id - 1] : 0;
     return {tokens + start, ends[id] - start};
+  }
+
+  // What an id decodes to, before the decoder.
+  std::string_view decoded(uint32_t id) const {
+    if (!(flags[id] & kTokenRenamed)) return spelling(id);
+    const uint32_t i = static_cast<uint32_t>(std::lower_bound(renamed_ids, renamed_ids + renamed_count, id) - renamed_ids);
+    if (i == renamed_count || renamed_ids[i] != id) return spelling(id);
+    const uint32_t start = i ? renamed_ends[i - 1] : 0;
+    return {renamed_text + start, renamed_ends[i] - start};
   }
 
   // The model's own token of this spelling, or kEmptySlot. Ends: the verifier has seen empty slots everywhere.

@@ -52,7 +52,7 @@ int parse_byte(std::string_view s) {
 
 int TextStream::byte_of(uint32_t id) const {
   if (!section_->decode_byte_fallback) return -1;
-  const std::string_view text = section_->spelling(id), from = section_->replace_text;
+  const std::string_view text = section_->decoded(id), from = section_->replace_text;
   if (from.empty() || text.find(from) == std::string_view::npos) return parse_byte(text);
   // Bytes are recognized after the replacement.
   char replaced[6];
@@ -103,7 +103,7 @@ void TextStream::put_bytes(std::string_view bytes, TextOut* out) {
 
 void TextStream::feed(uint32_t id, TextOut* out) {
   if (!shown(id)) return;
-  const std::string_view text = section_->spelling(id);
+  const std::string_view text = section_->decoded(id);
   if (section_->byte_level) return put_bytes(text, out);
   if (section_->join_with_spaces && !first_) put(" ", out);
   first_ = false;

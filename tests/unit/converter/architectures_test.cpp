@@ -31,24 +31,30 @@ BOOST_AUTO_TEST_CASE(a_llama) {
              "model: embedding rope_table linear attention linear feed_forward linear attention linear feed_forward select_rows linear\n"
              "attention: rope rope state_append state_append state_view state_view matmul scaled_masked_softmax matmul\n"
              "feed_forward: rms_norm linear activation mul linear\n");
-  BOOST_TEST((m->info.architecture == std::string("llama") && m->info.name == std::string("m") && m->info.vocabulary == 19 && m->info.context_trained == 64 && m->info.context_limit == -1));
+  BOOST_TEST((m->info.architecture == std::string("llama") && m->info.name == std::string("m") && m->info.vocabulary == 19 &&
+              m->info.context_trained == 64 && m->info.context_limit == -1));
   BOOST_TEST((m->info.bos == 1 && m->info.eos_count == 1 && m->info.eos[0] == 2 && m->info.pad == -1));
   BOOST_TEST(m->weights(m->find("embedding")) == (Names{"model.embed_tokens.weight", "-"}), boost::test_tools::per_element());
   const std::string l = "model.layers.0.";
-  BOOST_TEST(m->weights(m->find("linear", 0)) == (Names{l + "input_layernorm.weight", "-", l + "self_attn.q_proj.weight", "-", l + "self_attn.k_proj.weight", "-", l + "self_attn.v_proj.weight", "-"}),
+  BOOST_TEST(m->weights(m->find("linear", 0)) == (Names{l + "input_layernorm.weight", "-", l + "self_attn.q_proj.weight", "-",
+                                                        l + "self_attn.k_proj.weight", "-", l + "self_attn.v_proj.weight", "-"}),
              boost::test_tools::per_element());
   BOOST_TEST(m->weights(m->find("linear", 1)) == (Names{"-", "-", l + "self_attn.o_proj.weight", "-"}), boost::test_tools::per_element());
-  BOOST_TEST(m->weights(m->find("feed_forward")) == (Names{l + "post_attention_layernorm.weight", "-", l + "mlp.up_proj.weight", "-", l + "mlp.gate_proj.weight", "-", l + "mlp.down_proj.weight", "-"}),
+  BOOST_TEST(m->weights(m->find("feed_forward")) == (Names{l + "post_attention_layernorm.weight", "-", l + "mlp.up_proj.weight", "-",
+                                                           l + "mlp.gate_proj.weight", "-", l + "mlp.down_proj.weight", "-"}),
              boost::test_tools::per_element());
   BOOST_TEST(m->weights(m->find("linear", 4)) == (Names{"model.norm.weight", "-", "lm_head.weight", "-"}), boost::test_tools::per_element());
 
   const auto a = m->find("attention", 1);
   BOOST_TEST((a.inputs == 4 && a.states == 1 && a.body == 1));
-  BOOST_TEST((Opened::attribute(a, "heads").integer == 3 && Opened::attribute(a, "kv_heads").integer == 1 && Opened::attribute(a, "head_dim").integer == 4 && Opened::attribute(a, "rotary_dim").integer == 4 &&
+  BOOST_TEST((Opened::attribute(a, "heads").integer == 3 && Opened::attribute(a, "kv_heads").integer == 1 &&
+              Opened::attribute(a, "head_dim").integer == 4 && Opened::attribute(a, "rotary_dim").integer == 4 &&
               Opened::attribute(a, "style").integer == 0 && Opened::attribute(a, "scale").real == 0.5 && Opened::attribute(a, "softcap").real == 0));
   const auto qkv = m->find("linear", 0), ff = m->find("feed_forward");
-  BOOST_TEST((Opened::attribute(qkv, "norm").integer == 1 && Opened::attribute(qkv, "epsilon").real == 1e-5 && Opened::attribute(qkv, "activation").integer == 0));
-  BOOST_TEST((Opened::attribute(ff, "norm").integer == 1 && Opened::attribute(ff, "epsilon").real == 1e-5 && Opened::attribute(ff, "activation").integer == 4 && ff.args[0] == ff.args[1] && ff.body == 2));
+  BOOST_TEST((Opened::attribute(qkv, "norm").integer == 1 && Opened::attribute(qkv, "epsilon").real == 1e-5 &&
+              Opened::attribute(qkv, "activation").integer == 0));
+  BOOST_TEST((Opened::attribute(ff, "norm").integer == 1 && Opened::attribute(ff, "epsilon").real == 1e-5 &&
+              Opened::attribute(ff, "activation").integer == 4 && ff.args[0] == ff.args[1] && ff.body == 2));
   BOOST_TEST((Opened::attribute(m->find("linear", 1), "norm").integer == 0 && Opened::attribute(m->find("linear", 4), "norm").integer == 1));
 
   const auto* q = m->tensor(l + "self_attn.q_proj.weight");
@@ -58,7 +64,8 @@ BOOST_AUTO_TEST_CASE(a_llama) {
   const auto* norm = m->tensor("model.norm.weight");
   BOOST_TEST((norm->layout == LINNET_PLAIN && norm->rank == 1 && norm->shape[2] == 6 && norm->dtype == LINNET_F32));
   const auto* kv = linnet_model_state(m->get(), 1);
-  BOOST_TEST((m->info.states == 2 && kv->tensor_count == 2 && kv->tensors[0].width == 4 && kv->tensors[0].layout == LINNET_STATE_PANELS && kv->tensors[1].layout == LINNET_STATE_ROWS && kv->tensors[0].dtype == LINNET_F32));
+  BOOST_TEST((m->info.states == 2 && kv->tensor_count == 2 && kv->tensors[0].width == 4 && kv->tensors[0].layout == LINNET_STATE_PANELS &&
+              kv->tensors[1].layout == LINNET_STATE_ROWS && kv->tensors[0].dtype == LINNET_F32));
 }
 
 BOOST_AUTO_TEST_CASE(a_gpt2) {
@@ -71,14 +78,17 @@ BOOST_AUTO_TEST_CASE(a_gpt2) {
   BOOST_TEST(m->weights(m->find("embedding")) == (Names{"transformer.wte.weight", "transformer.wpe.weight"}), boost::test_tools::per_element());
   const std::string h = "transformer.h.0.";
   BOOST_TEST(m->weights(m->find("linear", 0)) ==
-                 (Names{h + "ln_1.weight", h + "ln_1.bias", h + "attn.c_attn.weight#q", h + "attn.c_attn.bias#q", h + "attn.c_attn.weight#k", h + "attn.c_attn.bias#k", h + "attn.c_attn.weight#v", h + "attn.c_attn.bias#v"}),
+                 (Names{h + "ln_1.weight", h + "ln_1.bias", h + "attn.c_attn.weight#q", h + "attn.c_attn.bias#q", h + "attn.c_attn.weight#k",
+                        h + "attn.c_attn.bias#k", h + "attn.c_attn.weight#v", h + "attn.c_attn.bias#v"}),
              boost::test_tools::per_element());
-  BOOST_TEST(m->weights(m->find("feed_forward")) == (Names{h + "ln_2.weight", h + "ln_2.bias", h + "mlp.c_fc.weight", h + "mlp.c_fc.bias", "-", "-", h + "mlp.c_proj.weight", h + "mlp.c_proj.bias"}),
+  BOOST_TEST(m->weights(m->find("feed_forward")) == (Names{h + "ln_2.weight", h + "ln_2.bias", h + "mlp.c_fc.weight", h + "mlp.c_fc.bias", "-", "-",
+                                                           h + "mlp.c_proj.weight", h + "mlp.c_proj.bias"}),
              boost::test_tools::per_element());
-  BOOST_TEST(m->weights(m->find("linear", 2)) == (Names{"transformer.ln_f.weight", "transformer.ln_f.bias", "transformer.wte.weight", "-"}), boost::test_tools::per_element());
+  BOOST_TEST(m->weights(m->find("linear", 2)) == (Names{"transformer.ln_f.weight", "transformer.ln_f.bias", "transformer.wte.weight", "-"}),
+             boost::test_tools::per_element());
   const auto a = m->find("attention");
-  BOOST_TEST((a.args[3] == 0xFFFFFFFFu && Opened::attribute(a, "heads").integer == 2 && Opened::attribute(a, "kv_heads").integer == 2 && Opened::attribute(a, "rotary_dim").integer == 0 &&
-              std::abs(Opened::attribute(a, "scale").real - std::sqrt(0.5)) < 1e-15));
+  BOOST_TEST((a.args[3] == 0xFFFFFFFFu && Opened::attribute(a, "heads").integer == 2 && Opened::attribute(a, "kv_heads").integer == 2 &&
+              Opened::attribute(a, "rotary_dim").integer == 0 && std::abs(Opened::attribute(a, "scale").real - std::sqrt(0.5)) < 1e-15));
   BOOST_TEST((Opened::attribute(m->find("linear", 0), "norm").integer == 2 && Opened::attribute(m->find("feed_forward"), "activation").integer == 3));
   BOOST_TEST((m->tensor("transformer.wte.weight")->layout == LINNET_R16 && m->tensor("transformer.wpe.weight")->layout == LINNET_PLAIN));
 
@@ -92,7 +102,8 @@ BOOST_AUTO_TEST_CASE(a_gpt2) {
       for (size_t k = 0; k < 4; ++k) BOOST_TEST(packed[k * 16 + r] == w[k * 12 + p * 4 + r]);
     std::vector<float> bias(12);
     std::memcpy(bias.data(), tiny_gpt2_tensors().at(h + "attn.c_attn.bias").bytes.data(), 48);
-    BOOST_TEST(m->floats(h + "attn.c_attn.bias#" + std::string(1, "qkv"[p])) == (std::vector<float>(bias.begin() + 4 * p, bias.begin() + 4 * p + 4)), boost::test_tools::per_element());
+    BOOST_TEST(m->floats(h + "attn.c_attn.bias#" + std::string(1, "qkv"[p])) == (std::vector<float>(bias.begin() + 4 * p, bias.begin() + 4 * p + 4)),
+               boost::test_tools::per_element());
   }
 }
 
@@ -109,7 +120,8 @@ BOOST_AUTO_TEST_CASE(gpt2_settings) {
     if (const size_t at = name.find("h.0."); at != name.npos) two[std::string(name).replace(at, 4, "h.1.")] = t;
   const Made m(with(tiny_gpt2_config(), {{"n_layer", 2}, {"scale_attn_by_inverse_layer_idx", true}}), two);
   BOOST_TEST(Opened::attribute(m->find("attention", 1), "scale").real == 1 / std::sqrt(2.0) / 2);
-  BOOST_TEST((m->find("attention", 0).body == 1 && m->find("feed_forward", 0).body == 2 && m->find("attention", 1).body == 3 && m->find("feed_forward", 1).body == 2));
+  BOOST_TEST((m->find("attention", 0).body == 1 && m->find("feed_forward", 0).body == 2 && m->find("attention", 1).body == 3 &&
+              m->find("feed_forward", 1).body == 2));
   BOOST_TEST(linnet_model_function(m->get(), 3)->name == std::string("attention.1"));
   // n_inner null is four times n_embd.
   Tensors wide = tiny_gpt2_tensors();
@@ -127,7 +139,8 @@ BOOST_AUTO_TEST_CASE(prefixes_and_known_buffers) {
   bare["h.0.attn.bias"] = {"U8", {1, 1, 8, 8}, std::string(64, '\1')};
   bare["h.0.attn.masked_bias"] = tensor("F32", {}, {-1e4f});
   const Made no_prefix(tiny_gpt2_config(), bare);
-  for (const char* name : {"wte.weight", "h.0.attn.c_attn.weight#k", "h.0.ln_2.bias"}) BOOST_TEST((no_prefix->floats(name) == with_prefix->floats(std::string("transformer.") + name)), name);
+  for (const char* name : {"wte.weight", "h.0.attn.c_attn.weight#k", "h.0.ln_2.bias"})
+    BOOST_TEST((no_prefix->floats(name) == with_prefix->floats(std::string("transformer.") + name)), name);
   BOOST_TEST(no_prefix->info.tensors == with_prefix->info.tensors);
   bare["h.0.attn.bias2"] = bare["h.0.attn.bias"];
   bare["h.0.attn.bias2"].dtype = "BOOL";
@@ -167,7 +180,11 @@ BOOST_AUTO_TEST_CASE(tied_and_untied_heads) {
   Tensors neither = one;
   neither.erase("model.embed_tokens.weight");
   refused(tied, neither, LINNET_BAD_FILE, {"model.embed_tokens.weight"});
-  const Made untied(with(tiny_gpt2_config(), {{"tie_word_embeddings", false}}), [] { Tensors g = tiny_gpt2_tensors(); g["lm_head.weight"] = some("F32", {5, 4}, 77); return g; }());
+  const Made untied(with(tiny_gpt2_config(), {{"tie_word_embeddings", false}}), [] {
+    Tensors g = tiny_gpt2_tensors();
+    g["lm_head.weight"] = some("F32", {5, 4}, 77);
+    return g;
+  }());
   BOOST_TEST((untied->tensor("lm_head.weight")->layout == LINNET_R16 && untied->tensor("transformer.wte.weight")->layout == LINNET_PLAIN));
 }
 
@@ -176,7 +193,8 @@ BOOST_AUTO_TEST_CASE(head_dim_and_kv_heads) {
   Tensors t = tiny_llama_tensors();
   for (const std::string l : {"model.layers.0.self_attn.", "model.layers.1.self_attn."})
     for (const char* m : {"q_proj.weight", "k_proj.weight", "v_proj.weight", "o_proj.weight"}) t[l + m] = some("F32", {6, 6}, 50);
-  for (const Json& c : {with(tiny_llama_config(), {{"head_dim", nullptr}, {"num_key_value_heads", nullptr}}), without(tiny_llama_config(), {"head_dim", "num_key_value_heads"})}) {
+  for (const Json& c : {with(tiny_llama_config(), {{"head_dim", nullptr}, {"num_key_value_heads", nullptr}}),
+                        without(tiny_llama_config(), {"head_dim", "num_key_value_heads"})}) {
     const Made m(c, t);
     const auto a = m->find("attention");
     BOOST_TEST((Opened::attribute(a, "head_dim").integer == 2 && Opened::attribute(a, "kv_heads").integer == 3));
@@ -185,12 +203,17 @@ BOOST_AUTO_TEST_CASE(head_dim_and_kv_heads) {
 
 BOOST_AUTO_TEST_CASE(biases_are_used_where_they_belong) {
   Tensors t = tiny_llama_tensors();
-  const std::vector<std::pair<std::string, uint64_t>> qkv = {{"self_attn.q_proj.bias", 12}, {"self_attn.k_proj.bias", 4}, {"self_attn.v_proj.bias", 4}};
+  const std::vector<std::pair<std::string, uint64_t>> qkv = {
+      {"self_attn.q_proj.bias", 12}, {"self_attn.k_proj.bias", 4}, {"self_attn.v_proj.bias", 4}};
   for (const std::string l : {"model.layers.0.", "model.layers.1."})
     for (const auto& [name, n] : qkv) t[l + name] = some("F32", {n}, 60);
-  const Made qwen(with(tiny_llama_config(), {{"model_type", "qwen2"}, {"use_sliding_window", false}, {"sliding_window", 4}, {"layer_types", {"full_attention", "full_attention"}}}), t);
+  const Made qwen(
+      with(tiny_llama_config(),
+           {{"model_type", "qwen2"}, {"use_sliding_window", false}, {"sliding_window", 4}, {"layer_types", {"full_attention", "full_attention"}}}),
+      t);
   const auto names = qwen->weights(qwen->find("linear", 0));
-  BOOST_TEST((names[3] == "model.layers.0.self_attn.q_proj.bias" && names[5] == "model.layers.0.self_attn.k_proj.bias" && names[7] == "model.layers.0.self_attn.v_proj.bias"));
+  BOOST_TEST((names[3] == "model.layers.0.self_attn.q_proj.bias" && names[5] == "model.layers.0.self_attn.k_proj.bias" &&
+              names[7] == "model.layers.0.self_attn.v_proj.bias"));
   BOOST_TEST(qwen->weights(qwen->find("linear", 1))[3] == "-");
 
   const TempDir folder;  // a Llama has them only where attention_bias says so, and then on o too
@@ -206,7 +229,8 @@ BOOST_AUTO_TEST_CASE(biases_are_used_where_they_belong) {
   const Made llama(with(tiny_llama_config(), {{"attention_bias", true}, {"mlp_bias", true}}), t);
   BOOST_TEST(llama->weights(llama->find("linear", 1))[3] == "model.layers.0.self_attn.o_proj.bias");
   const auto ff = llama->weights(llama->find("feed_forward"));
-  BOOST_TEST((ff[3] == "model.layers.0.mlp.up_proj.bias" && ff[5] == "model.layers.0.mlp.gate_proj.bias" && ff[7] == "model.layers.0.mlp.down_proj.bias"));
+  BOOST_TEST(
+      (ff[3] == "model.layers.0.mlp.up_proj.bias" && ff[5] == "model.layers.0.mlp.gate_proj.bias" && ff[7] == "model.layers.0.mlp.down_proj.bias"));
   const auto* body = linnet_model_function(llama->get(), 2);  // its linears take the biases too
   BOOST_TEST((llama->node(body->first_node + 1).args[llama->node(body->first_node + 1).inputs + 2 + 3] == 3u));
 }
@@ -280,20 +304,31 @@ const std::vector<Refused> kRefused = {
 BOOST_DATA_TEST_CASE(a_setting_that_cannot_be_kept_is_refused, bdata::make(kRefused), r) {
   const TempDir folder;
   const bool gpt2 = r.family == std::string("gpt2");
-  write_checkpoint(folder.path(), with(gpt2 ? tiny_gpt2_config() : tiny_llama_config(), r.changes), gpt2 ? tiny_gpt2_tensors() : tiny_llama_tensors());
+  write_checkpoint(folder.path(), with(gpt2 ? tiny_gpt2_config() : tiny_llama_config(), r.changes),
+                   gpt2 ? tiny_gpt2_tensors() : tiny_llama_tensors());
   expect_refused(folder.path(), r.code, r.words);
 }
 
 // Settings that change nothing, as real files carry them.
 BOOST_AUTO_TEST_CASE(neutral_settings_are_no_obstacle) {
-  const Json c = with(tiny_llama_config(), {{"sliding_window", nullptr}, {"logit_scale", 1.0}, {"residual_multiplier", 1}, {"num_experts", 0}, {"quantization_config", nullptr}, {"rope_scaling", nullptr},
-                                            {"pretraining_tp", 2}, {"use_cache", true}, {"is_encoder_decoder", false}, {"partial_rotary_factor", 1.0}, {"unheard_of", {{"a", 1}}}});
+  const Json c = with(tiny_llama_config(), {{"sliding_window", nullptr},
+                                            {"logit_scale", 1.0},
+                                            {"residual_multiplier", 1},
+                                            {"num_experts", 0},
+                                            {"quantization_config", nullptr},
+                                            {"rope_scaling", nullptr},
+                                            {"pretraining_tp", 2},
+                                            {"use_cache", true},
+                                            {"is_encoder_decoder", false},
+                                            {"partial_rotary_factor", 1.0},
+                                            {"unheard_of", {{"a", 1}}}});
   const Made m(c, tiny_llama_tensors());
   BOOST_TEST(m.converted.report.notes.empty());
 }
 
 BOOST_AUTO_TEST_CASE(activations) {
-  const std::vector<std::pair<const char*, int>> names = {{"relu", 1}, {"gelu", 2}, {"gelu_new", 3}, {"gelu_pytorch_tanh", 3}, {"gelu_fast", 3}, {"silu", 4}, {"swish", 4}};
+  const std::vector<std::pair<const char*, int>> names = {{"relu", 1},      {"gelu", 2}, {"gelu_new", 3}, {"gelu_pytorch_tanh", 3},
+                                                          {"gelu_fast", 3}, {"silu", 4}, {"swish", 4}};
   for (const auto& [name, kind] : names) {
     const Made l(with(tiny_llama_config(), {{"hidden_act", name}}), tiny_llama_tensors());
     BOOST_TEST(Opened::attribute(l->find("feed_forward"), "activation").integer == kind, name);

@@ -66,9 +66,22 @@ inline std::string safetensors(const Tensors& tensors, size_t pad = 0) {
 }
 
 inline Json tiny_llama_config() {
-  return {{"architectures", {"LlamaForCausalLM"}}, {"model_type", "llama"}, {"hidden_size", 6}, {"intermediate_size", 5}, {"num_hidden_layers", 2}, {"num_attention_heads", 3},
-          {"num_key_value_heads", 1}, {"head_dim", 4}, {"hidden_act", "silu"}, {"vocab_size", 19}, {"max_position_embeddings", 64}, {"rms_norm_eps", 1e-5}, {"rope_theta", 10000.0},
-          {"tie_word_embeddings", false}, {"bos_token_id", 1}, {"eos_token_id", 2}};
+  return {{"architectures", {"LlamaForCausalLM"}},
+          {"model_type", "llama"},
+          {"hidden_size", 6},
+          {"intermediate_size", 5},
+          {"num_hidden_layers", 2},
+          {"num_attention_heads", 3},
+          {"num_key_value_heads", 1},
+          {"head_dim", 4},
+          {"hidden_act", "silu"},
+          {"vocab_size", 19},
+          {"max_position_embeddings", 64},
+          {"rms_norm_eps", 1e-5},
+          {"rope_theta", 10000.0},
+          {"tie_word_embeddings", false},
+          {"bos_token_id", 1},
+          {"eos_token_id", 2}};
 }
 
 inline Tensors tiny_llama_tensors(const std::string& dtype = "F32") {
@@ -93,8 +106,17 @@ inline Tensors tiny_llama_tensors(const std::string& dtype = "F32") {
 }
 
 inline Json tiny_gpt2_config() {
-  return {{"model_type", "gpt2"}, {"n_embd", 4}, {"n_layer", 1}, {"n_head", 2}, {"n_positions", 8}, {"n_inner", 3}, {"vocab_size", 5}, {"activation_function", "gelu_new"},
-          {"layer_norm_epsilon", 1e-5}, {"bos_token_id", nullptr}, {"eos_token_id", nullptr}};
+  return {{"model_type", "gpt2"},
+          {"n_embd", 4},
+          {"n_layer", 1},
+          {"n_head", 2},
+          {"n_positions", 8},
+          {"n_inner", 3},
+          {"vocab_size", 5},
+          {"activation_function", "gelu_new"},
+          {"layer_norm_epsilon", 1e-5},
+          {"bos_token_id", nullptr},
+          {"eos_token_id", nullptr}};
 }
 
 inline Tensors tiny_gpt2_tensors(const std::string& prefix = "transformer.") {

@@ -74,7 +74,14 @@ const std::vector<TokenCase> kTokens = {
     {"an empty list", R"({"eos_token_id":[]})", "", {}, -1, -1, 0, ""},
     {"null: none, and no default", R"({"bos_token_id":null,"eos_token_id":null})", "", {}, -1, -1, 0, ""},
     {"nothing: defaults, which do not fit", "{}", "", {}, -1, -1, 0, ""},
-    {"capp-gpt2: bos from the class default, written out", R"({"bos_token_id":50256,"eos_token_id":51,"pad_token_id":52})", R"({"bos_token_id":50256,"eos_token_id":51,"pad_token_id":52})", {51}, -1, 52, 1, ""},
+    {"capp-gpt2: bos from the class default, written out",
+     R"({"bos_token_id":50256,"eos_token_id":51,"pad_token_id":52})",
+     R"({"bos_token_id":50256,"eos_token_id":51,"pad_token_id":52})",
+     {51},
+     -1,
+     52,
+     1,
+     ""},
     {"eos from the class default, written out; the real one beside it", R"({"eos_token_id":50256})", R"({"eos_token_id":51})", {51}, -1, -1, 0, ""},
     {"eos from the class default, written out twice", R"({"eos_token_id":50256})", R"({"eos_token_id":50256})", {}, -1, -1, 1, ""},
     {"pad -1, as in the first Llama", R"({"pad_token_id":-1})", "", {}, -1, -1, 1, ""},
@@ -88,8 +95,8 @@ const std::vector<TokenCase> kTokens = {
     {"two bos", R"({"bos_token_id":[1,2]})", "", {}, -1, -1, 0, "bos_token_id is a list of 2"},
 };
 
-Generation generation(const std::string& config_text, const std::string& generation_text, const converter::TokenDefaults& defaults = {}, uint32_t vocabulary = 53,
-                      std::vector<std::string>* notes = nullptr) {
+Generation generation(const std::string& config_text, const std::string& generation_text, const converter::TokenDefaults& defaults = {},
+                      uint32_t vocabulary = 53, std::vector<std::string>* notes = nullptr) {
   std::vector<std::string> ignored;
   std::optional<Config> g;
   if (!generation_text.empty()) g = Config::parse(generation_text, "generation_config.json");
@@ -106,7 +113,9 @@ BOOST_DATA_TEST_CASE(a_bad_field_is_named_with_its_value, bdata::make(kBadFields
 }
 
 BOOST_AUTO_TEST_CASE(good_fields_are_read) {
-  const Config c = config(R"({"n":4096,"x":1e-05,"y":1,"theta":10000.5,"none":null,"t":true,"s":"a","list":[1,-2],"one":3,"texts":["a","b"],"o":{"n":1},"empty":{},"zero":0.0})");
+  const Config c = config(
+      R"({"n":4096,"x":1e-05,"y":1,"theta":10000.5,"none":null,"t":true,"s":"a","list":[1,-2],"one":3,"texts":["a","b"],
+          "o":{"n":1},"empty":{},"zero":0.0})");
   BOOST_TEST(c.integer("n", 1, 4096) == 4096u);
   BOOST_TEST((c.real("x", 0, 1) == 1e-05 && c.real("y", 0, 1) == 1 && c.real("theta", 0, 1e9) == 10000.5));
   BOOST_TEST((c.integer_or("none", 0, 9, 7) == 7 && c.integer_or("absent", 0, 9, 8) == 8 && c.real_or("none", 0, 1, 0.5) == 0.5));
@@ -114,7 +123,8 @@ BOOST_AUTO_TEST_CASE(good_fields_are_read) {
   BOOST_TEST((c.integers("list") == std::vector<int64_t>{1, -2} && c.integers("one") == std::vector<int64_t>{3} && c.integers("none").empty()));
   BOOST_TEST((c.texts("texts") == std::vector<std::string>{"a", "b"} && c.object("o").integer("n", 0, 1) == 1));
   BOOST_TEST((c.present("none") && !c.has("none") && !c.present("absent")));
-  BOOST_TEST((c.neutral("none", 0) && c.neutral("absent", 0) && c.neutral("empty", 0) && c.neutral("zero", 0) && c.neutral("y", 1) && !c.neutral("y", 0) && !c.neutral("t", 0) && !c.neutral("s", 0) && !c.neutral("o", 0)));
+  BOOST_TEST((c.neutral("none", 0) && c.neutral("absent", 0) && c.neutral("empty", 0) && c.neutral("zero", 0) && c.neutral("y", 1) &&
+              !c.neutral("y", 0) && !c.neutral("t", 0) && !c.neutral("s", 0) && !c.neutral("o", 0)));
 }
 
 BOOST_AUTO_TEST_CASE(json_that_says_two_things_or_never_ends_is_refused) {
@@ -159,7 +169,9 @@ BOOST_AUTO_TEST_CASE(sampling_defaults_count_where_the_model_samples) {
   g = generation(R"({"temperature":0.5,"do_sample":true})", "");
   BOOST_TEST((!g.temperature && !g.repetition_penalty));
   for (const char* bad : {R"("temperature":-1)", R"("top_p":1.5)", R"("top_k":-1)", R"("temperature":"hot")", R"("repetition_penalty":0)"})
-    BOOST_TEST(error_of([&] { generation("{}", std::string(R"({"do_sample":true,)") + bad + "}"); }).find("generation_config.json") != std::string::npos, bad);
+    BOOST_TEST(
+        error_of([&] { generation("{}", std::string(R"({"do_sample":true,)") + bad + "}"); }).find("generation_config.json") != std::string::npos,
+        bad);
 }
 
 // A host may have set any locale, for C or for C++; neither may reach into a number of the file.

@@ -43,10 +43,12 @@ BOOST_AUTO_TEST_CASE(the_container_is_what_FORMAT_says) {
   BOOST_REQUIRE(file.size() >= sizeof h);
   std::memcpy(&h, file.data(), sizeof h);
   BOOST_TEST(std::memcmp(h.magic, "\x89LINNET\n", 8) == 0);
-  BOOST_TEST((h.major == detail::kFormatMajor && h.minor == detail::kFormatMinor && h.header_bytes == 256 && h.file_bytes == file.size() && h.section_count == 2 && h.reserved == 0));
+  BOOST_TEST((h.major == detail::kFormatMajor && h.minor == detail::kFormatMinor && h.header_bytes == 256 && h.file_bytes == file.size() &&
+              h.section_count == 2 && h.reserved == 0));
   BOOST_TEST(h.xxh3 == XXH3_64bits(file.data(), 248));
   const detail::Section &graph = h.sections[0], &weights = h.sections[1];
-  BOOST_TEST((graph.kind == 1 && graph.offset == 256 && weights.kind == 3 && weights.offset == 65536 && weights.offset + weights.bytes == file.size() && weights.bytes % 64 == 0));
+  BOOST_TEST((graph.kind == 1 && graph.offset == 256 && weights.kind == 3 && weights.offset == 65536 &&
+              weights.offset + weights.bytes == file.size() && weights.bytes % 64 == 0));
   for (const auto* s : {&graph, &weights}) {
     const XXH128_hash_t hash = XXH3_128bits(file.data() + s->offset, s->bytes);
     BOOST_TEST((s->xxh3[0] == hash.low64 && s->xxh3[1] == hash.high64));
@@ -66,7 +68,8 @@ BOOST_AUTO_TEST_CASE(the_container_is_what_FORMAT_says) {
     at = end;
     numbers += t->shape[0] * t->shape[1] * t->shape[2];
   }
-  BOOST_TEST((at == weights.bytes && m.converted.report.parameters == numbers && m.converted.report.bytes == file.size() && m.converted.report.output == m.converted.output));
+  BOOST_TEST((at == weights.bytes && m.converted.report.parameters == numbers && m.converted.report.bytes == file.size() &&
+              m.converted.report.output == m.converted.output));
 }
 
 BOOST_AUTO_TEST_CASE(the_same_source_gives_the_same_bytes) {
@@ -106,7 +109,8 @@ BOOST_DATA_TEST_CASE(the_default_dtype_is_the_checkpoints, bdata::make(kStored),
   const Made m(config, s.tensors);
   BOOST_TEST(m.converted.report.dtype == s.expected);
   const bool f32 = s.expected == LINNET_F32;
-  BOOST_TEST((m->tensor("lm_head.weight")->dtype == s.expected && m->tensor("model.embed_tokens.weight")->dtype == s.expected && m->tensor("model.norm.weight")->dtype == LINNET_F32));
+  BOOST_TEST((m->tensor("lm_head.weight")->dtype == s.expected && m->tensor("model.embed_tokens.weight")->dtype == s.expected &&
+              m->tensor("model.norm.weight")->dtype == LINNET_F32));
   BOOST_TEST(linnet_model_state(m->get(), 0)->tensors[0].dtype == (f32 ? LINNET_F32 : LINNET_F16));
   // All numbers of these checkpoints are exact in every format.
   const Made other(config, tiny_llama_tensors("F32"));

@@ -49,7 +49,8 @@ const std::vector<Bad> kBad = {
     {"no data_offsets", file(R"({"a":{"dtype":"F32","shape":[1]}})", 4), "lacks data_offsets"},
     {"unknown field", file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4],"x":1}})", 4), "\"x\""},
     {"field twice", file(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4), "two fields"},
-    {"tensor twice", file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), "stands twice"},
+    {"tensor twice", file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8),
+     "stands twice"},
     {"dtype is a number", file(R"({"a":{"dtype":1,"shape":[1],"data_offsets":[0,4]}})", 4), "has a number"},
     {"shape is text", file(R"({"a":{"dtype":"F32","shape":"1","data_offsets":[0,4]}})", 4), "has text"},
     {"shape in a shape", file(R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})", 4), "has a list"},
@@ -57,7 +58,8 @@ const std::vector<Bad> kBad = {
     {"dimension -1", file(R"({"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", 4), "has -1 in its shape"},
     {"dimension 1.5", file(R"({"a":{"dtype":"F32","shape":[1.5],"data_offsets":[0,4]}})", 4), "has 1.5 in its shape"},
     {"dimension 1e30", file(R"({"a":{"dtype":"F32","shape":[1e30],"data_offsets":[0,4]}})", 4), "has 1e30 in its shape"},
-    {"dimension 2^64", file(R"({"a":{"dtype":"F32","shape":[18446744073709551616],"data_offsets":[0,4]}})", 4), "has 18446744073709551616 in its shape"},
+    {"dimension 2^64", file(R"({"a":{"dtype":"F32","shape":[18446744073709551616],"data_offsets":[0,4]}})", 4),
+     "has 18446744073709551616 in its shape"},
     {"dimension beyond any number", file(R"({"a":{"dtype":"F32","shape":[1e999],"data_offsets":[0,4]}})", 4), "not valid JSON"},
     {"product 2^64", file(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})"), "overflows"},
     {"product 2^64 in bits only", file(R"({"a":{"dtype":"F32","shape":[576460752303423488],"data_offsets":[0,0]}})"), "overflows"},
@@ -68,10 +70,13 @@ const std::vector<Bad> kBad = {
     {"offset -1", file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[-1,4]}})", 4), "has -1 in its data_offsets"},
     {"size is not the shape's", file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4), "needs 8 bytes; its data_offsets give it 4"},
     {"unknown dtype", file(R"({"a":{"dtype":"XX","shape":[1],"data_offsets":[0,4]}})", 4), "unsupported dtype XX"},
-    {"unknown dtype and start 2^40: the bounds come first", file(R"({"a":{"dtype":"XX","shape":[1],"data_offsets":[1099511627776,1099511627780]}})", 4), "[1099511627776, 1099511627780)"},
+    {"unknown dtype and start 2^40: the bounds come first",
+     file(R"({"a":{"dtype":"XX","shape":[1],"data_offsets":[1099511627776,1099511627780]}})", 4), "[1099511627776, 1099511627780)"},
     {"half a byte", file(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", 1), "needs 2 bytes"},
-    {"overlap", file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), "a and b overlap at byte 4"},
-    {"the same bytes twice", file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4), "overlap"},
+    {"overlap", file(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8),
+     "a and b overlap at byte 4"},
+    {"the same bytes twice",
+     file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4), "overlap"},
     {"a hole", file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8), "4 bytes before tensor a"},
     {"bytes behind the last tensor", file(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 5), "1 bytes after the last"},
     {"nothing but a hole", file("{}", 3), "3 bytes after"},
@@ -93,16 +98,19 @@ BOOST_DATA_TEST_CASE(a_bad_file_is_refused, bdata::make(kBad), bad) {
 BOOST_AUTO_TEST_CASE(a_good_file_is_read) {
   const TempDir folder;
   const std::string header = R"({"__metadata__":{"format":"pt","b":"[1,{"},"late":{"dtype":"F16","shape":[2,3],"data_offsets":[4,16]},
-      "one":{"shape":[],"data_offsets":[0,4],"dtype":"F32"},"none":{"dtype":"BF16","shape":[0,7],"data_offsets":[16,16]},"packed":{"dtype":"F4","shape":[4],"data_offsets":[16,18]}}  )";
+      "one":{"shape":[],"data_offsets":[0,4],"dtype":"F32"},"none":{"dtype":"BF16","shape":[0,7],"data_offsets":[16,16]},
+      "packed":{"dtype":"F4","shape":[4],"data_offsets":[16,18]}}  )";
   spill(folder / "x", safetensors(header, std::string(18, 'a')));
   const converter::FileMap map(folder / "x");
   const auto tensors = read_safetensors(map);
   BOOST_REQUIRE(tensors.size() == 4u);
   const uint64_t data = 8 + header.size();
   BOOST_TEST(tensors[0].name == "one");
-  BOOST_TEST((tensors[0].type == converter::ElementType::f32 && tensors[0].shape.empty() && tensors[0].elements == 1 && tensors[0].begin == data && tensors[0].end == data + 4));
+  BOOST_TEST((tensors[0].type == converter::ElementType::f32 && tensors[0].shape.empty() && tensors[0].elements == 1 && tensors[0].begin == data &&
+              tensors[0].end == data + 4));
   BOOST_TEST(tensors[1].name == "late");
-  BOOST_TEST((tensors[1].type == converter::ElementType::f16 && tensors[1].shape == std::vector<uint64_t>{2, 3} && tensors[1].begin == data + 4 && tensors[1].end == data + 16));
+  BOOST_TEST((tensors[1].type == converter::ElementType::f16 && tensors[1].shape == std::vector<uint64_t>{2, 3} && tensors[1].begin == data + 4 &&
+              tensors[1].end == data + 16));
   BOOST_TEST(tensors[2].name == "none");
   BOOST_TEST((tensors[2].type == converter::ElementType::bf16 && tensors[2].elements == 0));
   BOOST_TEST(tensors[3].name == "packed");

@@ -48,18 +48,78 @@ const std::string kNorm = "model.norm.weight";
 int norm_shard(const Sharded& s) { return s.tensors[0].count(kNorm) ? 0 : 1; }
 
 const std::vector<BadShards> kBadShards = {
-    {"the index names the wrong shard", [](Sharded& s) { s.index["weight_map"][kNorm] = norm_shard(s) ? "a.safetensors" : "b.safetensors"; s.write(); }, {kNorm, "a.safetensors", "b.safetensors"}},
-    {"a shard is missing", [](Sharded& s) { s.write(); fs::remove(s.folder / "b.safetensors"); }, {"shard b.safetensors", "missing"}},
-    {"a tensor in two shards", [](Sharded& s) { s.tensors[1 - norm_shard(s)][kNorm] = s.tensors[norm_shard(s)][kNorm]; s.write(); }, {kNorm, "two shards", "a.safetensors", "b.safetensors"}},
-    {"a shard's tensor is not in the index", [](Sharded& s) { s.index["weight_map"].erase(kNorm); s.write(); }, {kNorm, "is not in model.safetensors.index.json"}},
-    {"a tensor of the index is in no shard", [](Sharded& s) { s.tensors[norm_shard(s)].erase(kNorm); s.write(); }, {kNorm, "nor in another"}},
-    {"no weight_map", [](Sharded& s) { s.index = Json::object(); s.write(); }, {"weight_map is missing"}},
-    {"an empty weight_map", [](Sharded& s) { s.index["weight_map"] = Json::object(); s.write(); }, {"weight_map is empty"}},
-    {"a shard that is a number", [](Sharded& s) { s.index["weight_map"][kNorm] = 7; s.write(); }, {kNorm, "not the name of a file"}},
-    {"the index is a list", [](Sharded& s) { s.index = Json::array(); s.write(); }, {"not a JSON object"}},
-    {"the index names a tensor twice", [](Sharded& s) { s.write(); spill(s.folder / kIndex, R"({"weight_map":{"a":"a.safetensors","a":"b.safetensors"}})"); }, {"stands twice"}},
-    {"a shard is a Git LFS pointer", [](Sharded& s) { s.write(); spill(s.folder / "b.safetensors", kLfs); }, {"b.safetensors", "git lfs pull"}},
-    {"a shard was cut", [](Sharded& s) { s.write(); fs::resize_file(s.folder / "b.safetensors", fs::file_size(s.folder / "b.safetensors") - 1); }, {"b.safetensors", "cut"}},
+    {"the index names the wrong shard",
+     [](Sharded& s) {
+       s.index["weight_map"][kNorm] = norm_shard(s) ? "a.safetensors" : "b.safetensors";
+       s.write();
+     },
+     {kNorm, "a.safetensors", "b.safetensors"}},
+    {"a shard is missing",
+     [](Sharded& s) {
+       s.write();
+       fs::remove(s.folder / "b.safetensors");
+     },
+     {"shard b.safetensors", "missing"}},
+    {"a tensor in two shards",
+     [](Sharded& s) {
+       s.tensors[1 - norm_shard(s)][kNorm] = s.tensors[norm_shard(s)][kNorm];
+       s.write();
+     },
+     {kNorm, "two shards", "a.safetensors", "b.safetensors"}},
+    {"a shard's tensor is not in the index",
+     [](Sharded& s) {
+       s.index["weight_map"].erase(kNorm);
+       s.write();
+     },
+     {kNorm, "is not in model.safetensors.index.json"}},
+    {"a tensor of the index is in no shard",
+     [](Sharded& s) {
+       s.tensors[norm_shard(s)].erase(kNorm);
+       s.write();
+     },
+     {kNorm, "nor in another"}},
+    {"no weight_map",
+     [](Sharded& s) {
+       s.index = Json::object();
+       s.write();
+     },
+     {"weight_map is missing"}},
+    {"an empty weight_map",
+     [](Sharded& s) {
+       s.index["weight_map"] = Json::object();
+       s.write();
+     },
+     {"weight_map is empty"}},
+    {"a shard that is a number",
+     [](Sharded& s) {
+       s.index["weight_map"][kNorm] = 7;
+       s.write();
+     },
+     {kNorm, "not the name of a file"}},
+    {"the index is a list",
+     [](Sharded& s) {
+       s.index = Json::array();
+       s.write();
+     },
+     {"not a JSON object"}},
+    {"the index names a tensor twice",
+     [](Sharded& s) {
+       s.write();
+       spill(s.folder / kIndex, R"({"weight_map":{"a":"a.safetensors","a":"b.safetensors"}})");
+     },
+     {"stands twice"}},
+    {"a shard is a Git LFS pointer",
+     [](Sharded& s) {
+       s.write();
+       spill(s.folder / "b.safetensors", kLfs);
+     },
+     {"b.safetensors", "git lfs pull"}},
+    {"a shard was cut",
+     [](Sharded& s) {
+       s.write();
+       fs::resize_file(s.folder / "b.safetensors", fs::file_size(s.folder / "b.safetensors") - 1);
+     },
+     {"b.safetensors", "cut"}},
 };
 
 }  // namespace
@@ -87,7 +147,10 @@ BOOST_DATA_TEST_CASE(index_and_shards_must_agree, bdata::make(kBadShards), bad) 
   expect_refused(s.folder.path(), LINNET_BAD_FILE, bad.words);
 }
 
-BOOST_DATA_TEST_CASE(a_shard_stays_in_its_folder, bdata::make({"", "../x.safetensors", "/etc/x.safetensors", "a\\..\\b.safetensors", "a/../../x", "a//b", "./a", "a/", "..", "C:x", "a\nb"}), name) {
+BOOST_DATA_TEST_CASE(a_shard_stays_in_its_folder,
+                     bdata::make({"", "../x.safetensors", "/etc/x.safetensors", "a\\..\\b.safetensors", "a/../../x", "a//b", "./a", "a/", "..", "C:x",
+                                  "a\nb"}),
+                     name) {
   BOOST_TEST(error_of([&] { converter::check_shard_name(name); }) != "");
   Sharded s;
   s.index["weight_map"][kNorm] = name;
@@ -96,7 +159,8 @@ BOOST_DATA_TEST_CASE(a_shard_stays_in_its_folder, bdata::make({"", "../x.safeten
 }
 
 BOOST_AUTO_TEST_CASE(a_shard_may_lie_deeper_or_behind_a_symlink) {
-  for (const char* name : {"model-00001-of-00002.safetensors", "parts/1.safetensors", "a..b"}) BOOST_TEST(error_of([&] { converter::check_shard_name(name); }) == "");
+  for (const char* name : {"model-00001-of-00002.safetensors", "parts/1.safetensors", "a..b"})
+    BOOST_TEST(error_of([&] { converter::check_shard_name(name); }) == "");
   Sharded s;  // as in a hub cache: the files of a snapshot are links to blobs beside it
   s.write();
   fs::create_directories(s.folder / "blobs");
@@ -122,12 +186,15 @@ BOOST_AUTO_TEST_CASE(what_is_not_a_checkpoint_gets_the_next_step) {
   const std::string config = tiny_llama_config().dump();
   refused("", LINNET_INVALID_ARGUMENT, {"no source"});
   refused("no-such-org/Some.Model-1B", LINNET_INVALID_ARGUMENT, {"hf download no-such-org/Some.Model-1B --local-dir Some.Model-1B"});
-  for (const char* path : {"./no-such/folder", "/no-such-org/model", "no-such/a/b", "no-such/", "~/no-such"}) refused(path, LINNET_IO, {"No such file"});
+  for (const char* path : {"./no-such/folder", "/no-such-org/model", "no-such/a/b", "no-such/", "~/no-such"})
+    refused(path, LINNET_IO, {"No such file"});
   refused(folder("empty", {}), LINNET_BAD_FILE, {"has no config.json"});
   refused(folder("no-weights", {{"config.json", config}}), LINNET_BAD_FILE, {"no weights", "model.safetensors"});
-  refused(folder("pickled", {{"config.json", config}, {"pytorch_model.bin", "PK"}}), LINNET_UNSUPPORTED, {"pytorch_model.bin", "save_pretrained", "safetensors"});
+  refused(folder("pickled", {{"config.json", config}, {"pytorch_model.bin", "PK"}}), LINNET_UNSUPPORTED,
+          {"pytorch_model.bin", "save_pretrained", "safetensors"});
   refused(folder("pt", {{"config.json", config}, {"model.pt", "PK"}}), LINNET_UNSUPPORTED, {"model.pt", "save_pretrained"});
-  refused(folder("no-index", {{"config.json", config}, {"model-00001-of-00002.safetensors", ""}}), LINNET_BAD_FILE, {"model-00001-of-00002.safetensors", "index"});
+  refused(folder("no-index", {{"config.json", config}, {"model-00001-of-00002.safetensors", ""}}), LINNET_BAD_FILE,
+          {"model-00001-of-00002.safetensors", "index"});
   refused(folder("adapter", {{"adapter_config.json", "{}"}}), LINNET_UNSUPPORTED, {"LoRA"});
   refused(folder("meta", {{"params.json", "{}"}}), LINNET_UNSUPPORTED, {"params.json"});
   refused(folder("gguf", {{"model.gguf", "GGUF"}}), LINNET_UNSUPPORTED, {"GGUF is not read yet"});

@@ -37,7 +37,8 @@ struct Source {
   }
 };
 
-TensorSpec matrix(const std::string& source, linnet_dtype dtype, linnet_layout layout, uint64_t rows, uint64_t columns, bool transpose = false, uint64_t first = 0) {
+TensorSpec matrix(const std::string& source, linnet_dtype dtype, linnet_layout layout, uint64_t rows, uint64_t columns, bool transpose = false,
+                  uint64_t first = 0) {
   TensorSpec spec{source, dtype, layout, 2, {1, rows, columns}, {}};
   spec.recipe.source = source;
   spec.recipe.transpose = transpose;
@@ -82,7 +83,8 @@ BOOST_AUTO_TEST_CASE(f16_and_f32_convert_both_ways) {
     BOOST_REQUIRE(f32_to_f16(std::nextafter(middle, next)) == h + 1);
   }
   const float inf = std::numeric_limits<float>::infinity();
-  BOOST_TEST((f32_to_f16(65519.996f) == 0x7bff && f32_to_f16(65520.0f) == 0x7c00 && f32_to_f16(1e30f) == 0x7c00 && f32_to_f16(-inf) == 0xfc00 && f32_to_f16(1e-30f) == 0 && f32_to_f16(-1e-30f) == 0x8000));
+  BOOST_TEST((f32_to_f16(65519.996f) == 0x7bff && f32_to_f16(65520.0f) == 0x7c00 && f32_to_f16(1e30f) == 0x7c00 && f32_to_f16(-inf) == 0xfc00 &&
+              f32_to_f16(1e-30f) == 0 && f32_to_f16(-1e-30f) == 0x8000));
 }
 
 BOOST_AUTO_TEST_CASE(bf16_and_f32_convert_both_ways) {
@@ -157,7 +159,8 @@ BOOST_DATA_TEST_CASE(every_format_to_every_format, bdata::make(kTypes) * bdata::
   };
   for (const bool transpose : {false, true}) {
     const uint64_t n = transpose ? columns : rows, k = transpose ? rows : columns;
-    const std::string packed = s.bytes(matrix("w", target, LINNET_R16, n, k, transpose)), plain = s.bytes(matrix("w", target, LINNET_PLAIN, n, k, transpose));
+    const std::string packed = s.bytes(matrix("w", target, LINNET_R16, n, k, transpose)),
+                      plain = s.bytes(matrix("w", target, LINNET_PLAIN, n, k, transpose));
     const auto at = [&](const std::string& bytes, uint64_t i) {
       if (target == LINNET_F32) {
         float f;
@@ -182,8 +185,12 @@ BOOST_DATA_TEST_CASE(every_format_to_every_format, bdata::make(kTypes) * bdata::
 
 BOOST_AUTO_TEST_CASE(numbers_that_do_not_fit_are_errors) {
   const float inf = std::numeric_limits<float>::infinity(), largest = std::numeric_limits<float>::max();
-  const Source s({{"edge", tensor("F32", {2, 2}, {65504, -65504, 0, 1e-9f})}, {"over", tensor("F32", {2, 2}, {0, 0, 0, -65505})}, {"inf", tensor("F32", {1, 1}, {inf})},
-                  {"bf16", tensor("BF16", {1, 2}, {0, 1e30f})}, {"large", tensor("F32", {1, 1}, {largest})}, {"edge_bf16", tensor("F32", {1, 1}, {3.3895e38f})}});
+  const Source s({{"edge", tensor("F32", {2, 2}, {65504, -65504, 0, 1e-9f})},
+                  {"over", tensor("F32", {2, 2}, {0, 0, 0, -65505})},
+                  {"inf", tensor("F32", {1, 1}, {inf})},
+                  {"bf16", tensor("BF16", {1, 2}, {0, 1e30f})},
+                  {"large", tensor("F32", {1, 1}, {largest})},
+                  {"edge_bf16", tensor("F32", {1, 1}, {3.3895e38f})}});
   BOOST_TEST(error_of([&] { s.bytes(matrix("edge", LINNET_F16, LINNET_R16, 2, 2)); }) == "");
   const std::string over = error_of([&] { s.bytes(matrix("over", LINNET_F16, LINNET_R16, 2, 2)); });
   BOOST_TEST(over == "tensor over holds -65505 at row 1, column 1; f16 ends at 65504; convert to bf16 or f32");

@@ -42,7 +42,7 @@ const Range kRanges[] = {
     {"temperature", &linnet_sampling::temperature, 1e-40f, true, ""},
     {"temperature", &linnet_sampling::temperature, 3e38f, true, ""},
     {"temperature", &linnet_sampling::temperature, -1.0f, false, "-1"},
-    {"temperature", &linnet_sampling::temperature, -1e-38f, false, "-1e-38"},
+    {"temperature", &linnet_sampling::temperature, -2e-38f, false, "-2e-38"},
     {"temperature", &linnet_sampling::temperature, kNaN, false, "nan"},
     {"temperature", &linnet_sampling::temperature, kInf, false, "inf"},
     {"temperature", &linnet_sampling::temperature, -kInf, false, "-inf"},

@@ -141,6 +141,21 @@ BOOST_AUTO_TEST_CASE(sequences_are_walked) {
   BOOST_TEST(t.decode({2, 0, 2, 1}) == "a b");
 }
 
+BOOST_AUTO_TEST_CASE(depth_is_limited) {
+  const auto nested = [](int depth) {
+    std::string step = R"({"type":"Prepend","prepend":"_"})";
+    for (int i = 0; i < depth; ++i) step = R"({"type":"Sequence","normalizers":[)" + step + "]}";
+    std::string json = small_tokenizer({"a", "_"}).dump();
+    return json.replace(json.find(R"("normalizer":null)"), 17, R"("normalizer":)" + step);
+  };
+  BOOST_TEST(TestTokenizer(nested(16)).encode("a") == (Ids{1, 0}));
+  BOOST_CHECK_THROW(compile_tokenizer(nested(17), ""), ConvertError);
+  BOOST_CHECK_THROW(compile_tokenizer(nested(20000), ""), ConvertError);
+  std::string deep = small_tokenizer({"a"}).dump();
+  deep.replace(deep.find(R"("1.0")"), 5, std::string(100000, '[') + std::string(100000, ']'));
+  BOOST_CHECK_THROW(compile_tokenizer(deep, ""), ConvertError);
+}
+
 BOOST_AUTO_TEST_CASE(templates_nest) {
   const auto around = [](int id) {
     return Json{{"type", "TemplateProcessing"}, {"single", {piece("SpecialToken", "t"), piece("Sequence", "A"), piece("SpecialToken", "t")}}, {"special_tokens", {{"t", {{"id", "t"}, {"ids", {id, id}}}}}}};

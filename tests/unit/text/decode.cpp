@@ -84,6 +84,28 @@ BOOST_AUTO_TEST_CASE(added_tokens_that_are_not_special_are_text) {
   BOOST_TEST(t.decode(t.encode("x<a>b<sp>c"), false) == " x<a> b<sp> c");
 }
 
+// Since 0.23, Hugging Face decodes an added token that is looked for in normalized text to its normalized text, which the decoder undoes.
+// Control tokens stay hidden all the same: there, such a one shows in spite of skip_special_tokens.
+BOOST_AUTO_TEST_CASE(normalized_added_tokens_decode_to_their_normalized_text) {
+  Json word = added_token(3, " and "), control = added_token(4, "<c>", true);
+  word["normalized"] = control["normalized"] = true;
+  const Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "_"}}, back = {{"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}};
+  const TestTokenizer t(small_tokenizer({"a", "b", "_"}, {},
+                                        {{"normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "Prepend"}, {"prepend", "_"}}, replace}}}},
+                                         {"decoder", {{"type", "Sequence"}, {"decoders", {back, {{"type", "Fuse"}}}}}},
+                                         {"added_tokens", {word, control}}})
+                            .dump());
+  BOOST_TEST(t.encode(" and b") == (Ids{3, 1}));
+  BOOST_TEST(t.encode("<c>a") == (Ids{4, 0}));
+  BOOST_TEST(t.decode({3, 1}) == "  and b");
+  BOOST_TEST(t.decode({0, 3, 1}) == "a  and b");
+  BOOST_TEST(t.decode({4, 0}, false) == " <c>a");
+  BOOST_TEST(t.decode({4, 0}, true) == "a");
+  BOOST_TEST(join(t.stream({3, 4, 0})) == "  and  <c>a");
+  BOOST_TEST(t.core.find(" and ") == 3);
+  BOOST_TEST(t.core.find("<c>") == 4);
+}
+
 // The one difference between the stream and Hugging Face's decode, as documented in stream.h.
 BOOST_AUTO_TEST_CASE(a_run_of_bytes_that_breaks_late) {
   const TestTokenizer t(small_tokenizer({"<0xC3>", "<0xA9>", "<0xFF>", "a"}, {}, {{"decoder", {{"type", "ByteFallback"}}}}).dump());
