@@ -11,7 +11,6 @@ namespace linnet::converter {
 
 struct Family {
   std::string_view model_type;
-  std::string_view title;                        // for people
   TokenDefaults tokens;                          // of transformers' config class
   void (*build)(ModelBuilder& b);                // fills b.graph; throws ConvertError
   bool (*is_buffer)(std::string_view tensor);    // tensors that checkpoints carry and nobody needs

@@ -61,6 +61,6 @@ void build(ModelBuilder& b) {
 
 }  // namespace
 
-Family gpt2() { return {"gpt2", "GPT-2", {50256, 50256}, build, is_buffer}; }
+Family gpt2() { return {"gpt2", {50256, 50256}, build, is_buffer}; }
 
 }  // namespace linnet::converter

@@ -74,6 +74,6 @@ void build(ModelBuilder& b) {
 
 }  // namespace
 
-Family llama() { return {"llama", "Llama", {1, 2}, build, is_llama_buffer}; }
+Family llama() { return {"llama", {1, 2}, build, is_llama_buffer}; }
 
 }  // namespace linnet::converter

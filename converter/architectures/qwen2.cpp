@@ -16,6 +16,6 @@ void build(ModelBuilder& b) {
 
 }  // namespace
 
-Family qwen2() { return {"qwen2", "Qwen2", {}, build, is_llama_buffer}; }
+Family qwen2() { return {"qwen2", {}, build, is_llama_buffer}; }
 
 }  // namespace linnet::converter

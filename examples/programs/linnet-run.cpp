@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
       ->excludes(file);
   app.add_flag("--print-ids", o.print_ids, "print the continuation's token ids as one JSON array, not its text");
   app.add_option("-n,--max-tokens", o.max_tokens, "tokens to write at most; -1: until an end token or a full context")
-      ->check(CLI::Range(int64_t{-1}, INT64_MAX))
+      ->check(CLI::Validator([](std::string& n) { return n[0] == '-' && n != "-1" ? "a negative count other than -1: " + n : ""; }, ""))
       ->capture_default_str();
   app.add_option("--temperature,--temp", o.temperature, "0: always the most likely token")->capture_default_str();
   app.add_option("--top-k", o.top_k, "draw among the k most likely tokens; 0: all")->capture_default_str();
