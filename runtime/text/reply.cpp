@@ -100,7 +100,7 @@ linnet_code Reply::feed(linnet_error* error) {
 
 // One token.
 void Reply::write() {
-  if (options_.cancel && *options_.cancel) return end(LINNET_FINISH_CANCELLED);
+  if (cancelled()) return end(LINNET_FINISH_CANCELLED);
   if (!unfed_.empty())
     if (const auto code = feed(&error_)) return end(code);
   if (options_.max_tokens == 0) return end(LINNET_FINISH_LENGTH);

@@ -45,7 +45,7 @@ class Reply {
  private:
   linnet_code check(const int32_t* ids, size_t count, const linnet_write_options& options, linnet_error* error);
   linnet_code feed(linnet_error* error);
-  bool cancelled() const { return options_.cancel && *options_.cancel; }
+  bool cancelled() const { return options_.cancel && __atomic_load_n(options_.cancel, __ATOMIC_RELAXED); }
   bool ends(int32_t token) const;
   void end(linnet_finish finish);
   void end(linnet_code code);

@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(random_damage_is_refused_or_harmless) {
     for (int i = 0; i < 700; ++i) {
       Section section(good);
       for (uint32_t k = 1 + random() % 3; k > 0; --k) {
-        const size_t at = random() % 4 ? random() % section.size : random() % 400;
+        const size_t at = random() % 4 ? random() % section.size : random() % std::min<size_t>(400, section.size);
         section.data[at] = static_cast<uint8_t>(random() % 2 ? random() : section.data[at] ^ 1u << random() % 8);
       }
       Tokenizer t(linnet::detail::allocator_or_malloc(nullptr));
