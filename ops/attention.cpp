@@ -65,8 +65,14 @@ linnet_code plan(void*, linnet_op_plan* plan) {
 class Attention {
  public:
   Attention(const linnet_op_eval* e, void* scratch)
-      : e_(e), p_(params<Params>(e)), kernels_(kernels(e)), state_(*e->states[0].state), keys_(state_, 0, p_.kv_heads), values_(state_, 1, p_.kv_heads),
-        segments_(e), rotated_(static_cast<float*>(scratch)) {}
+      : e_(e),
+        p_(params<Params>(e)),
+        kernels_(kernels(e)),
+        state_(*e->states[0].state),
+        keys_(state_, 0, p_.kv_heads),
+        values_(state_, 1, p_.kv_heads),
+        segments_(e),
+        rotated_(static_cast<float*>(scratch)) {}
 
   void append(uint32_t t, uint32_t kv_head) {
     const linnet_segment& s = segments_.of(t);
@@ -74,7 +80,8 @@ class Attention {
     uint8_t* page = detail::state_page(e_->states[0], s, position);
     const float* k = rotated(row(e_->inputs[kK], t) + uint64_t{kv_head} * p_.head_dim, t);
     kernels_.narrow(k, p_.head_dim, keys_.dtype, page + keys_.vector(kv_head, position), keys_.stride());
-    kernels_.narrow(row(e_->inputs[kV], t) + uint64_t{kv_head} * p_.head_dim, p_.head_dim, values_.dtype, page + values_.vector(kv_head, position), values_.stride());
+    kernels_.narrow(row(e_->inputs[kV], t) + uint64_t{kv_head} * p_.head_dim, p_.head_dim, values_.dtype, page + values_.vector(kv_head, position),
+                    values_.stride());
   }
 
   // All query heads of one kv head.

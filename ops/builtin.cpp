@@ -7,8 +7,9 @@
 namespace linnet::ops {
 namespace {
 
-const linnet_op_def* const kOps[] = {&kEmbedding, &kRmsNorm,    &kLayerNorm,  &kLinear, &kFeedForward, &kRopeTable, &kRope,   &kAttention,
-                                     &kSelectRows, &kActivation, &kAdd,        &kMul,    &kMatmul,      &kScaledMaskedSoftmax, &kStateAppend, &kStateView};
+const linnet_op_def* const kOps[] = {&kEmbedding,   &kRmsNorm,    &kLayerNorm,  &kLinear, &kFeedForward, &kRopeTable, &kRope,
+                                     &kAttention,   &kSelectRows, &kActivation, &kAdd,    &kMul,         &kMatmul,    &kScaledMaskedSoftmax,
+                                     &kStateAppend, &kStateView};
 
 linnet_registry* create_builtin_registry() {
   linnet_registry* registry = nullptr;
@@ -26,8 +27,8 @@ extern "C" linnet_code linnet_register_builtin_ops(linnet_registry* registry, co
   if (!registry) return detail::fail(error, LINNET_INVALID_ARGUMENT, "registry", {}, "the registry is NULL");
   const ops::Kernels* kernels = ops::select(isa);
   if (!kernels) {
-    return detail::fail(error, LINNET_UNSUPPORTED, "isa", {}, "instruction set '%s' is not one this build and processor run; this one's best is '%s'", isa,
-                        ops::select(nullptr)->name);
+    return detail::fail(error, LINNET_UNSUPPORTED, "isa", {}, "instruction set '%s' is not one this build and processor run; this one's best is '%s'",
+                        isa, ops::select(nullptr)->name);
   }
   for (const linnet_op_def* op : ops::kOps) {
     linnet_op_def copy = *op;

@@ -185,7 +185,8 @@ void Check::leading(const linnet_value& v, const char* label, uint8_t leading) {
 }
 
 void Check::same_leading(const linnet_value& a, const char* a_label, const linnet_value& b, const char* b_label) {
-  if (a.leading != b.leading) fail(b.name, a.leading, b.leading, "%s has %s, but %s has %s", a_label, leading_name(a.leading), b_label, leading_name(b.leading));
+  if (a.leading != b.leading)
+    fail(b.name, a.leading, b.leading, "%s has %s, but %s has %s", a_label, leading_name(a.leading), b_label, leading_name(b.leading));
 }
 
 const linnet_tensor& Check::weight(uint32_t i, const char* label) {
@@ -235,9 +236,11 @@ const linnet_tensor& Check::vector(uint32_t i, const char* label, uint64_t n) {
   const linnet_tensor& w = weight(i, label);
   if (!ok()) return w;
   if (w.dtype != LINNET_F32 || w.layout != LINNET_PLAIN || w.layout_version != 0 || w.rank != 1 || w.shape[0] != 1 || w.shape[1] != 1) {
-    fail(w.name, 1, w.rank, "weight %u (%s) is %s of rank %u, layout %s, and must be a plain f32 vector", i, label, dtype_name(w.dtype), w.rank, layout_name(w.layout));
+    fail(w.name, 1, w.rank, "weight %u (%s) is %s of rank %u, layout %s, and must be a plain f32 vector", i, label, dtype_name(w.dtype), w.rank,
+         layout_name(w.layout));
   } else if (w.shape[2] != n || w.bytes != n * sizeof(float)) {
-    fail(w.name, n, w.shape[2], "weight %u (%s) has %llu elements in %llu bytes, and must have %llu", i, label, ull(w.shape[2]), ull(w.bytes), ull(n));
+    fail(w.name, n, w.shape[2], "weight %u (%s) has %llu elements in %llu bytes, and must have %llu", i, label, ull(w.shape[2]), ull(w.bytes),
+         ull(n));
   }
   return w;
 }
@@ -252,7 +255,8 @@ const linnet_state& Check::state(uint32_t i, const char* label) {
     fail(label, 1, 0, "state %u (%s) is missing", i, label);
     return kNoState;
   }
-  if (s->kind != LINNET_APPEND && s->kind != LINNET_WINDOW) fail(s->name, LINNET_APPEND, s->kind, "state %u (%s) must be of kind append or window", i, label);
+  if (s->kind != LINNET_APPEND && s->kind != LINNET_WINDOW)
+    fail(s->name, LINNET_APPEND, s->kind, "state %u (%s) must be of kind append or window", i, label);
   if (s->kind == LINNET_WINDOW && s->window == 0) fail(s->name, 1, 0, "state %u (%s) has a window of 0 positions", i, label);
   return ok() ? *s : kNoState;
 }

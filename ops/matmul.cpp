@@ -21,7 +21,8 @@ Params read(Check& check) {
   p.transpose_b = check.integer("transpose_b", 0, 1) != 0;
   if (p.heads % p.kv_heads) check.fail("kv_heads", p.heads, p.kv_heads, "%u heads cannot share %u kv heads evenly", p.heads, p.kv_heads);
   if (b.width_s == 0 || b.width_s % p.kv_heads || b.width_s / p.kv_heads > kMaxHeadDim) {
-    check.fail(b.name, p.kv_heads, b.width_s, "b has %u elements a position, and must have some, the same for each of %u kv heads", b.width_s, p.kv_heads);
+    check.fail(b.name, p.kv_heads, b.width_s, "b has %u elements a position, and must have some, the same for each of %u kv heads", b.width_s,
+               p.kv_heads);
     return p;
   }
   p.head_dim = b.width_s / p.kv_heads;

@@ -19,7 +19,8 @@ Params read_state(Check& check, uint64_t width) {
   p.width = width;
   p.tensor = static_cast<uint32_t>(check.integer("tensor", 0, 255));
   p.heads = static_cast<uint32_t>(check.integer("heads", 1, kMaxHeads));
-  if (width % p.heads) check.fail("heads", p.heads, width, "%u heads cannot share %llu elements evenly", p.heads, static_cast<unsigned long long>(width));
+  if (width % p.heads)
+    check.fail("heads", p.heads, width, "%u heads cannot share %llu elements evenly", p.heads, static_cast<unsigned long long>(width));
   check.state_tensor(check.state(0, "s"), p.tensor, "of the attribute", width);
   return p;
 }
@@ -59,7 +60,8 @@ Params read_view(Check& check) {
   check.counts(0, 1, 0, 1);
   check.attributes("tensor heads");
   const linnet_value& y = check.output_of(0, "view", LINNET_F32);
-  if (y.width != 0 || y.width_s == 0) check.fail(y.name, 0, y.width, "view is %u + %u * S wide, and must be a number of elements times S", y.width, y.width_s);
+  if (y.width != 0 || y.width_s == 0)
+    check.fail(y.name, 0, y.width, "view is %u + %u * S wide, and must be a number of elements times S", y.width, y.width_s);
   return read_state(check, y.width_s);
 }
 

@@ -4,7 +4,8 @@
 namespace linnet::converter {
 
 void refuse(std::string_view what) {
-  fail(LINNET_UNSUPPORTED, "tokenizer.json: ", what, " is not supported yet; with --no-tokenizer the checkpoint converts without its tokenizer, to run on ids");
+  fail(LINNET_UNSUPPORTED, "tokenizer.json: ", what,
+       " is not supported yet; with --no-tokenizer the checkpoint converts without its tokenizer, to run on ids");
 }
 void damaged(std::string_view what) { fail(LINNET_BAD_FILE, "tokenizer.json: ", what); }
 
@@ -27,7 +28,8 @@ std::string_view text_of(const Json& object, const char* name, std::string_view 
 }
 
 uint32_t id_of(const Json& value, std::string_view where) {
-  if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<int64_t>() < 0) || value.get<uint64_t>() > UINT32_MAX) damaged(cat(where, ": the id is not a number from 0 on"));
+  if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<int64_t>() < 0) || value.get<uint64_t>() > UINT32_MAX)
+    damaged(cat(where, ": the id is not a number from 0 on"));
   return value.get<uint32_t>();
 }
 
@@ -45,14 +47,13 @@ Json parse(const std::string& text, const char* file) {
     Json root = Json::parse(text);
     if (!root.is_object()) fail(LINNET_BAD_FILE, file, ": not a JSON object");
     return root;
-  } catch (const Json::exception& e) {
-    fail(LINNET_BAD_FILE, file, ": ", shown(e.what(), 200));
-  }
+  } catch (const Json::exception& e) { fail(LINNET_BAD_FILE, file, ": ", shown(e.what(), 200)); }
 }
 
 }  // namespace
 
-std::string compile_tokenizer(const std::string& tokenizer_json, const std::string& config_json, const TokenizerOptions& options, TokenizerReport* report) {
+std::string compile_tokenizer(const std::string& tokenizer_json, const std::string& config_json, const TokenizerOptions& options,
+                              TokenizerReport* report) {
   TokenizerReport ignored;
   if (!report) report = &ignored;
   *report = {};

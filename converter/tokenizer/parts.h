@@ -29,7 +29,9 @@ struct TokenizerAdded {
   bool special, lstrip, rstrip, single_word, normalized;
 };
 
-struct TokenizerMerge { uint32_t left, right, rank, result; };
+struct TokenizerMerge {
+  uint32_t left, right, rank, result;
+};
 
 struct TokenizerParts {
   std::vector<TokenizerStep> normalizers, pre_tokenizers, decoders;

@@ -96,7 +96,9 @@ class Writer {
     if (!chat.IsNull()) t.add_chat_template(chat);
     builder_.Finish(t.Finish());
 
-    if (builder_.GetSize() > detail::kSectionCap) fail(LINNET_UNSUPPORTED, "tokenizer.json: compiled, it has ", builder_.GetSize(), " bytes, more than the ", detail::kSectionCap, " of a file's section");
+    if (builder_.GetSize() > detail::kSectionCap)
+      fail(LINNET_UNSUPPORTED, "tokenizer.json: compiled, it has ", builder_.GetSize(), " bytes, more than the ", detail::kSectionCap,
+           " of a file's section");
     report->kind = parts_.byte_level ? "byte-level BPE" : "BPE";
     report->vocabulary = static_cast<uint32_t>(flags_.size());
     report->added = static_cast<uint32_t>(parts_.added.size());
@@ -107,13 +109,20 @@ class Writer {
  private:
   // A byte-level token is what its stand-ins stand for, or, if one of its characters is none, itself: that is how it decodes.
   void collect_tokens() {
-    struct Token { std::string_view text; bool own = false, added = false, special = false; std::string renamed = {}; };
+    struct Token {
+      std::string_view text;
+      bool own = false, added = false, special = false;
+      std::string renamed = {};
+    };
     uint32_t size = 0;
     for (const auto& [text, id] : parts_.vocabulary) size = std::max(size, id + 1);
     for (const TokenizerAdded& a : parts_.added) size = std::max(size, a.id + 1);
     if (size == 0) damaged("the vocabulary is empty");
     std::vector<Token> tokens(size);
-    for (const auto& [text, id] : parts_.vocabulary) { tokens[id].text = text; tokens[id].own = true; }
+    for (const auto& [text, id] : parts_.vocabulary) {
+      tokens[id].text = text;
+      tokens[id].own = true;
+    }
     for (const TokenizerAdded& a : parts_.added) {
       tokens[a.id].text = a.content;
       tokens[a.id].added = true;
@@ -138,20 +147,25 @@ class Writer {
   }
 
   std::vector<uint32_t> token_table() const {
-    return build_table<uint32_t>(own_, kEmptySlot, [&](uint32_t id) { return detail::token_hash(tokens_.get(id)); }, [](uint32_t slot) { return slot != kEmptySlot; });
+    return build_table<uint32_t>(
+        own_, kEmptySlot, [&](uint32_t id) { return detail::token_hash(tokens_.get(id)); }, [](uint32_t slot) { return slot != kEmptySlot; });
   }
 
   std::vector<format::MergeSlot> merge_table() const {
     std::vector<format::MergeSlot> merges;
     merges.reserve(parts_.merges.size());
     for (const TokenizerMerge& m : parts_.merges) merges.emplace_back(m.left, m.right, m.rank, m.result);
-    return build_table<format::MergeSlot>(merges, format::MergeSlot(kEmptySlot, 0, 0, 0), [](const format::MergeSlot& m) { return detail::pair_hash(m.left(), m.right()); },
-                                          [](const format::MergeSlot& m) { return m.left() != kEmptySlot; });
+    return build_table<format::MergeSlot>(
+        merges, format::MergeSlot(kEmptySlot, 0, 0, 0), [](const format::MergeSlot& m) { return detail::pair_hash(m.left(), m.right()); },
+        [](const format::MergeSlot& m) { return m.left() != kEmptySlot; });
   }
 
   // The text to look for: as it is, or as the normalizer leaves it. Of two that become the same, special tokens go first, then the file's order.
   void collect_added() {
-    struct Entry { std::string text; const TokenizerAdded* token; };
+    struct Entry {
+      std::string text;
+      const TokenizerAdded* token;
+    };
     std::vector<Entry> lists[2];
     for (const bool special : {true, false})
       for (const TokenizerAdded& a : parts_.added)
@@ -164,7 +178,8 @@ class Writer {
         if (e.text.size() > detail::kMaxAddedBytes) refuse(cat("an added token of ", e.text.size(), " bytes (id ", e.token->id, ")"));
         added_.add(e.text);
         added_ids_.push_back(e.token->id);
-        added_flags_.push_back(static_cast<uint8_t>((e.token->special ? 1 : 0) | (e.token->lstrip ? 2 : 0) | (e.token->rstrip ? 4 : 0) | (e.token->single_word ? 8 : 0)));
+        added_flags_.push_back(static_cast<uint8_t>((e.token->special ? 1 : 0) | (e.token->lstrip ? 2 : 0) | (e.token->rstrip ? 4 : 0) |
+                                                    (e.token->single_word ? 8 : 0)));
       }
       if (&list == &lists[0]) added_raw_ = static_cast<uint32_t>(list.size());
     }
@@ -175,7 +190,8 @@ class Writer {
     for (const TokenizerStep& s : parts_.normalizers) steps.push_back({!s.text, s.text ? std::string_view(*s.text) : std::string_view(), *s.content});
     detail::Vec<char> buffers[2];
     std::string_view out;
-    if (!detail::normalize(steps.data(), static_cast<uint32_t>(steps.size()), text, buffers, &out)) fail(LINNET_NO_MEMORY, "out of memory while normalizing added tokens");
+    if (!detail::normalize(steps.data(), static_cast<uint32_t>(steps.size()), text, buffers, &out))
+      fail(LINNET_NO_MEMORY, "out of memory while normalizing added tokens");
     return std::string(out);
   }
 

@@ -126,7 +126,8 @@ void read_post_processor(const Json& root, TokenizerParts* parts) {
     for (const Json& piece : *single) {
       if (!piece.is_object() || piece.size() != 1) damaged("post_processor TemplateProcessing: a piece is not an object of one entry");
       if (const Json* sequence = member(piece, "Sequence")) {
-        if (seen || text_of(*sequence, "id", "post_processor TemplateProcessing") != "A") refuse("post_processor TemplateProcessing whose single form is not one sequence A");
+        if (seen || text_of(*sequence, "id", "post_processor TemplateProcessing") != "A")
+          refuse("post_processor TemplateProcessing whose single form is not one sequence A");
         seen = true;
         continue;
       }

@@ -10,13 +10,14 @@ struct TokenizerOptions {
 };
 
 struct TokenizerReport {
-  std::string kind;        // "byte-level BPE"
+  std::string kind;         // "byte-level BPE"
   uint32_t vocabulary = 0;  // ids, holes included
   uint32_t added = 0;
   bool chat_template = false;
 };
 
 // Both texts are whole files; config may be empty. Throws ConvertError. The same input gives the same bytes.
-std::string compile_tokenizer(const std::string& tokenizer_json, const std::string& config_json, const TokenizerOptions& options = {}, TokenizerReport* report = nullptr);
+std::string compile_tokenizer(const std::string& tokenizer_json, const std::string& config_json, const TokenizerOptions& options = {},
+                              TokenizerReport* report = nullptr);
 
 }  // namespace linnet::converter

@@ -49,7 +49,8 @@ std::pair<std::string_view, std::string_view> split_merge(const Json& merge) {
   if (!merge.is_string()) damaged("model: a merge is neither a pair nor a text");
   const std::string_view text = merge.get_ref<const std::string&>();
   const size_t space = text.find(' ');
-  if (space == text.npos || text.find(' ', space + 1) != text.npos) damaged(cat("model: the merge \"", shown(text), "\" is not two tokens with a space between"));
+  if (space == text.npos || text.find(' ', space + 1) != text.npos)
+    damaged(cat("model: the merge \"", shown(text), "\" is not two tokens with a space between"));
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
@@ -60,7 +61,8 @@ void read_vocabulary(const Json& model, TokenizerParts* parts) {
   std::vector<std::string_view> owners;
   for (const auto& [token, value] : vocab->items()) {
     const uint32_t id = id_of(value, cat("model: token ", shown(token)));
-    if (id >= detail::kMaxVocabulary) damaged(cat("model: token ", shown(token), " has id ", id, ", beyond the ", detail::kMaxVocabulary, " that Linnet holds"));
+    if (id >= detail::kMaxVocabulary)
+      damaged(cat("model: token ", shown(token), " has id ", id, ", beyond the ", detail::kMaxVocabulary, " that Linnet holds"));
     if (id >= owners.size()) owners.resize(id + 1);
     if (owners[id].data()) damaged(cat("model: tokens ", shown(owners[id]), " and ", shown(token), " both have id ", id));
     owners[id] = token;
@@ -72,7 +74,8 @@ void read_merges(const Json& merges, TokenizerParts* parts) {
   if (!merges.is_array()) damaged("model: merges is not a list");
   const auto id = [&](std::string_view token, std::string_view merge) {
     const auto found = parts->vocabulary.find(token);
-    if (found == parts->vocabulary.end()) damaged(cat("model: the merge ", shown(merge), " names ", shown(token), ", which is not in the vocabulary"));
+    if (found == parts->vocabulary.end())
+      damaged(cat("model: the merge ", shown(merge), " names ", shown(token), ", which is not in the vocabulary"));
     return found->second;
   };
   std::unordered_map<uint64_t, size_t> seen;  // a pair that stands twice: the last rank counts
@@ -100,7 +103,9 @@ void read_model(const Json& root, TokenizerParts* parts) {
   const Json* vocab = member(*model, "vocab");
   const bool untyped = !member(*model, "type");
   if (!untyped && text_of(*model, "type", "model") != "BPE") refuse(cat("model ", shown(text_of(*model, "type", "model"))));
-  if (untyped && !merges) refuse(vocab && vocab->is_array() ? "model Unigram (a model without a type whose vocab is a list)" : "a model without a type and without merges (WordPiece, WordLevel)");
+  if (untyped && !merges)
+    refuse(vocab && vocab->is_array() ? "model Unigram (a model without a type whose vocab is a list)"
+                                      : "a model without a type and without merges (WordPiece, WordLevel)");
   if (!merges) damaged("model: no merges");
   if (const Json* dropout = member(*model, "dropout"); dropout && !(dropout->is_number() && dropout->get<double>() == 0)) refuse("model dropout");
   for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"})
@@ -155,7 +160,8 @@ void read_added(const Json& root, TokenizerParts* parts) {
     const Json* id = member(entry, "id");
     if (!id) damaged(cat(where, ": no id"));
     a.id = id_of(*id, where);
-    const std::pair<const char*, bool*> flags[] = {{"special", &a.special}, {"lstrip", &a.lstrip}, {"rstrip", &a.rstrip}, {"single_word", &a.single_word}, {"normalized", &a.normalized}};
+    const std::pair<const char*, bool*> flags[] = {
+        {"special", &a.special}, {"lstrip", &a.lstrip}, {"rstrip", &a.rstrip}, {"single_word", &a.single_word}, {"normalized", &a.normalized}};
     for (const auto& [field, value] : flags) {
       if (!member(entry, field)) damaged(cat(where, ": no ", field));
       *value = flag_of(entry, field, false, where);
@@ -163,7 +169,9 @@ void read_added(const Json& root, TokenizerParts* parts) {
     if (a.content.empty()) continue;  // matches nothing
     if (const auto [at, first] = seen.emplace(a.content, parts->added.size()); !first) {
       const TokenizerAdded& b = parts->added[at->second];
-      if (b.id == a.id && b.special == a.special && b.lstrip == a.lstrip && b.rstrip == a.rstrip && b.single_word == a.single_word && b.normalized == a.normalized) continue;
+      if (b.id == a.id && b.special == a.special && b.lstrip == a.lstrip && b.rstrip == a.rstrip && b.single_word == a.single_word &&
+          b.normalized == a.normalized)
+        continue;
       refuse(cat(where, " standing twice, with different settings,"));
     }
     const auto own = parts->vocabulary.find(a.content);
@@ -190,7 +198,8 @@ void read_config(const Json& config, TokenizerParts* parts) {
   if (chat->is_string()) parts->chat_template = chat->get<std::string>();
   if (chat->is_array())  // several, by name: the one that is used when none is named
     for (const Json& entry : *chat)
-      if (entry.is_object() && entry.contains("name") && entry["name"] == "default") parts->chat_template = text_of(entry, "template", "tokenizer_config.json chat_template");
+      if (entry.is_object() && entry.contains("name") && entry["name"] == "default")
+        parts->chat_template = text_of(entry, "template", "tokenizer_config.json chat_template");
 }
 
 }  // namespace linnet::converter

@@ -99,9 +99,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    const bool asked = e.get_exit_code() == 0;  // --help, --version
-    app.exit(e);
-    return asked ? 0 : 2;
+    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    std::fprintf(stderr, "linnet-convert: %s; see --help\n", e.what());
+    return 2;
   }
   options.tokenizer = !no_tokenizer;
   if (!dtype.empty()) options.dtype = dtype == "f32" ? LINNET_F32 : dtype == "f16" ? LINNET_F16 : LINNET_BF16;

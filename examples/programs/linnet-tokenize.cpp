@@ -61,7 +61,8 @@ void show_tokens(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
 
 int body() {
   const Model model = open_model(o.model, "");
-  if (!model.info().tokenizer_bytes) fail(o.model + " has no tokenizer: it was converted from a checkpoint without tokenizer.json, or with --no-tokenizer");
+  if (!model.info().tokenizer_bytes)
+    fail(o.model + " has no tokenizer: it was converted from a checkpoint without tokenizer.json, or with --no-tokenizer");
   const Tokenizer tokenizer = check(Tokenizer::create(model));
   if (o.decode) {
     const auto ids = parse_ids(input("token ids"));

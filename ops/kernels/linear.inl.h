@@ -66,7 +66,8 @@ void linear(const Linear& a) {
 }
 
 // The host table's form of it. Weights it cannot read give NaN, which fails the step, never silently wrong numbers.
-void math_linear(const linnet_tensor* w, uint64_t first, uint64_t panels, const float* x, uint64_t x_stride, uint32_t rows, float* y, uint64_t y_stride) {
+void math_linear(const linnet_tensor* w, uint64_t first, uint64_t panels, const float* x, uint64_t x_stride, uint32_t rows, float* y,
+                 uint64_t y_stride) {
   const uint64_t k = w->shape[2];
   Linear a = {};
   a.dtype = w->dtype;

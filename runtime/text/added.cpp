@@ -5,7 +5,9 @@
 
 namespace linnet::detail {
 
-namespace { constexpr uint32_t kNone = 0xFFFFFFFFu; }
+namespace {
+constexpr uint32_t kNone = 0xFFFFFFFFu;
+}
 
 void AddedIndex::build(const AddedList& list) {
   uint32_t i = 0;
@@ -30,7 +32,8 @@ uint32_t AddedSplitter::longest_at(size_t at) const {
     const auto bound = [&](uint32_t from, uint32_t to, uint32_t limit) {  // the first entry whose byte is not below limit
       while (from < to) {
         const uint32_t middle = from + (to - from) / 2;
-        if (static_cast<uint8_t>(list_.entry(middle)[depth]) < limit) from = middle + 1; else to = middle;
+        if (static_cast<uint8_t>(list_.entry(middle)[depth]) < limit) from = middle + 1;
+        else to = middle;
       }
       return from;
     };
@@ -45,7 +48,10 @@ bool AddedSplitter::find(size_t from, size_t* start, uint32_t* entry) const {
     const uint8_t lead = static_cast<uint8_t>(text_[i]);
     if (index_.first[lead] == index_.first[lead + 1]) continue;
     *entry = longest_at(i);
-    if (*entry != kNone) { *start = i; return true; }
+    if (*entry != kNone) {
+      *start = i;
+      return true;
+    }
   }
   return false;
 }
@@ -97,7 +103,10 @@ bool AddedSplitter::next(AddedPiece* piece, linnet_code* code, linnet_error* err
     const AddedPiece token{true, list_.ids[entry], text_.substr(start, stop - start)};
     const size_t from = emitted_;
     emitted_ = stop;
-    if (from >= start) { *piece = token; return true; }
+    if (from >= start) {
+      *piece = token;
+      return true;
+    }
     *piece = {false, 0, {text_.data() + from, start - from}};
     pending_ = true;
     pending_piece_ = token;

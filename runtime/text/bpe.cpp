@@ -68,7 +68,9 @@ bool Bpe::start_characters(std::string_view word) {
   return flush_unknown();
 }
 
-namespace { constexpr auto later = [](const auto& a, const auto& b) { return a.rank != b.rank ? a.rank > b.rank : a.position > b.position; }; }
+namespace {
+constexpr auto later = [](const auto& a, const auto& b) { return a.rank != b.rank ? a.rank > b.rank : a.position > b.position; };
+}  // namespace
 
 // Queues the merge of a symbol and the next, if there is one.
 bool Bpe::offer(int32_t left) {
@@ -117,7 +119,8 @@ linnet_code Bpe::encode(std::string_view word, Vec<int32_t>* ids, linnet_error* 
     const uint32_t id = section_.find(word);
     if (id != kEmptySlot) return ids->push(static_cast<int32_t>(id)) ? LINNET_OK : no_memory(error, ids->size() * 4, "ids");
   }
-  if (word.size() > INT32_MAX / 2) return fail(error, LINNET_INVALID_ARGUMENT, "text", {INT32_MAX / 2, word.size()}, "a word of %zu bytes is too long", word.size());
+  if (word.size() > INT32_MAX / 2)
+    return fail(error, LINNET_INVALID_ARGUMENT, "text", {INT32_MAX / 2, word.size()}, "a word of %zu bytes is too long", word.size());
   symbols_.clear();
   unknown_ = false;
   bool ok = section_.byte_level ? start_bytes(word) : start_characters(word);

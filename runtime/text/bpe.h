@@ -11,8 +11,8 @@ namespace linnet::detail {
 
 // Ids that every word needs, found once.
 struct BpeAlphabet {
-  uint32_t bytes[256];     // byte_level: the token of each byte. Else: the <0x..> token of each
-  uint32_t ascii[128];     // not byte_level: the token of each ASCII character
+  uint32_t bytes[256];  // byte_level: the token of each byte. Else: the <0x..> token of each
+  uint32_t ascii[128];  // not byte_level: the token of each ASCII character
   void build(const TokenizerSection& section);
 };
 
@@ -27,8 +27,13 @@ class Bpe {
   uint64_t steps() const { return steps_; }  // merges tried so far: what the time goes with
 
  private:
-  struct Symbol { uint32_t id; int32_t previous, next; };  // id kEmptySlot: merged into its left neighbour
-  struct Merge { uint32_t rank, position, result; };
+  struct Symbol {
+    uint32_t id;
+    int32_t previous, next;
+  };  // id kEmptySlot: merged into its left neighbour
+  struct Merge {
+    uint32_t rank, position, result;
+  };
 
   bool start_bytes(std::string_view word);
   bool start_characters(std::string_view word);

@@ -25,8 +25,14 @@ bool mend(std::string_view text, size_t valid, Vec<char>* out) {
 class Encoder {
  public:
   Encoder(const Tokenizer& tokenizer, bool special, Vec<int32_t>* ids, linnet_error* error)
-      : t_(tokenizer), s_(tokenizer.section_), special_(special), ids_(*ids), error_(error), bpe_(s_, t_.alphabet_, t_.allocator_),
-        normalized_{Vec<char>(t_.allocator_), Vec<char>(t_.allocator_)}, prefixed_(t_.allocator_) {}
+      : t_(tokenizer),
+        s_(tokenizer.section_),
+        special_(special),
+        ids_(*ids),
+        error_(error),
+        bpe_(s_, t_.alphabet_, t_.allocator_),
+        normalized_{Vec<char>(t_.allocator_), Vec<char>(t_.allocator_)},
+        prefixed_(t_.allocator_) {}
 
   linnet_code run(std::string_view text) {
     if (t_.pattern_)
@@ -102,7 +108,8 @@ linnet_code Tokenizer::open(const void* section, size_t bytes, linnet_error* err
 }
 
 linnet_code Tokenizer::encode(std::string_view text, uint32_t flags, Vec<int32_t>* ids, linnet_error* error, uint64_t* steps) const {
-  if (flags & ~static_cast<uint32_t>(LINNET_PARSE_SPECIAL | LINNET_ADD_SPECIAL)) return fail(error, LINNET_INVALID_ARGUMENT, "flags", {}, "unknown encode flags %u", flags);
+  if (flags & ~static_cast<uint32_t>(LINNET_PARSE_SPECIAL | LINNET_ADD_SPECIAL))
+    return fail(error, LINNET_INVALID_ARGUMENT, "flags", {}, "unknown encode flags %u", flags);
   Vec<char> mended(allocator_);
   const size_t valid = utf8_valid_prefix(text);
   if (valid != text.size()) {

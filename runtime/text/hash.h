@@ -16,11 +16,11 @@ inline constexpr uint32_t kSlotBlock = 512;  // every aligned block of so many s
 // Limits that hold for a section; what the converter writes keeps them, and the verifier refuses what does not.
 inline constexpr uint32_t kMaxVocabulary = 1u << 22;
 inline constexpr uint32_t kMaxTokenBytes = 0xFFFF;
-inline constexpr uint32_t kMaxAddedBytes = 512;   // text to look for: what one position of a text costs at most
-inline constexpr uint32_t kMaxStepBytes = 256;    // a literal to look for or to put in its place
-inline constexpr uint32_t kMaxSteps = 16;         // in one list
-inline constexpr uint32_t kMaxGrowth = 64;        // how many times longer normalizing or decoding may make a text
-inline constexpr uint32_t kMaxTemplate = 64;      // ids on one side
+inline constexpr uint32_t kMaxAddedBytes = 512;  // text to look for: what one position of a text costs at most
+inline constexpr uint32_t kMaxStepBytes = 256;   // a literal to look for or to put in its place
+inline constexpr uint32_t kMaxSteps = 16;        // in one list
+inline constexpr uint32_t kMaxGrowth = 64;       // how many times longer normalizing or decoding may make a text
+inline constexpr uint32_t kMaxTemplate = 64;     // ids on one side
 
 inline uint64_t token_hash(std::string_view spelling) { return XXH3_64bits(spelling.data(), spelling.size()); }
 

@@ -4,7 +4,9 @@
 
 namespace linnet::detail {
 
-namespace { using Tail = char[4 * kReplacement.size()]; }  // what a character that never became whole turns into
+namespace {
+using Tail = char[4 * kReplacement.size()];
+}  // namespace
 
 linnet_code Reply::prepare(linnet_error* error) {
   // Every token but the last is fed, so there is one more of them than positions.
@@ -21,16 +23,20 @@ void Reply::reset() {
 
 linnet_code Reply::check(const int32_t* ids, size_t count, const linnet_write_options& options, linnet_error* error) {
   if (options.max_tokens < -1)
-    return fail(error, LINNET_INVALID_ARGUMENT, "max_tokens", {}, "max_tokens is %lld; it must be 0 or more, or -1 for no limit", static_cast<long long>(options.max_tokens));
+    return fail(error, LINNET_INVALID_ARGUMENT, "max_tokens", {}, "max_tokens is %lld; it must be 0 or more, or -1 for no limit",
+                static_cast<long long>(options.max_tokens));
   if (count && !ids) return fail(error, LINNET_INVALID_ARGUMENT, "ids", {}, "%zu ids, but no array of them", count);
   for (size_t i = 0; i < count; ++i)
     if (ids[i] < 0 || static_cast<uint32_t>(ids[i]) >= limits_.vocabulary)
-      return fail(error, LINNET_INVALID_ARGUMENT, "ids", {limits_.vocabulary, static_cast<uint64_t>(ids[i])}, "token %zu of the prompt is %d, outside the model's vocabulary of %u", i, ids[i],
-                  limits_.vocabulary);
+      return fail(error, LINNET_INVALID_ARGUMENT, "ids", {limits_.vocabulary, static_cast<uint64_t>(ids[i])},
+                  "token %zu of the prompt is %d, outside the model's vocabulary of %u", i, ids[i], limits_.vocabulary);
   const uint64_t position = session_.position(session_.context), wanted = position + unfed_.size() + count;
-  if (wanted == 0) return fail(error, LINNET_INVALID_ARGUMENT, "prompt", {}, "the prompt is empty, the session too, and the model has no beginning-of-sequence token to start from");
+  if (wanted == 0)
+    return fail(error, LINNET_INVALID_ARGUMENT, "prompt", {},
+                "the prompt is empty, the session too, and the model has no beginning-of-sequence token to start from");
   if (wanted > limits_.context)
-    return fail(error, LINNET_CONTEXT_FULL, "prompt", {wanted, limits_.context}, "%zu tokens of prompt behind the %llu of the session are more than its context of %llu", count + unfed_.size(),
+    return fail(error, LINNET_CONTEXT_FULL, "prompt", {wanted, limits_.context},
+                "%zu tokens of prompt behind the %llu of the session are more than its context of %llu", count + unfed_.size(),
                 static_cast<unsigned long long>(position), static_cast<unsigned long long>(limits_.context));
   return LINNET_OK;
 }
@@ -43,8 +49,8 @@ linnet_code Reply::begin(const int32_t* ids, size_t count, const linnet_write_op
   const size_t longest = tokenizer_ ? TextStream::longest_piece(*tokenizer_) : 0, held = stop_.longest() + sizeof(Tail);
   biases_.clear();
   processors_.clear();
-  if (!biases_.append(s.biases, s.bias_count) || !processors_.append(s.processors, s.processor_count) || !decoded_.resize(longest) || !shown_.resize(longest + held) ||
-      !unfed_.reserve(unfed_.size() + count + 1))
+  if (!biases_.append(s.biases, s.bias_count) || !processors_.append(s.processors, s.processor_count) || !decoded_.resize(longest) ||
+      !shown_.resize(longest + held) || !unfed_.reserve(unfed_.size() + count + 1))
     return no_memory(error, 2 * longest + held + count * sizeof(int32_t), "a reply");
   (void)unfed_.append(ids, count);
   options_ = options;
@@ -107,7 +113,8 @@ void Reply::write() {
   linnet_sampled drawn;
   if (const auto code = session_.sample(session_.context, &options_.sampling, &drawn, &error_)) return end(code);
   if (ends(drawn.token)) return end(LINNET_FINISH_STOP);
-  if (!unfed_.push(drawn.token) || !tokens_.push(drawn.token)) return end(no_memory(&error_, sizeof(int32_t), "a reply's tokens"));  // begin took the room already
+  if (!unfed_.push(drawn.token) || !tokens_.push(drawn.token))
+    return end(no_memory(&error_, sizeof(int32_t), "a reply's tokens"));  // begin took the room already
   drew_ = true;
   if (tokenizer_) {
     TextOut text{decoded_.data(), decoded_.size(), 0};

@@ -29,8 +29,16 @@ struct ReplyLimits {
 class Reply {
  public:
   Reply(const linnet_allocator& allocator, const ReplySession& session, const ReplyLimits& limits, const TokenizerSection* tokenizer)
-      : session_(session), limits_(limits), tokenizer_(tokenizer), unfed_(allocator), tokens_(allocator), biases_(allocator), processors_(allocator), decoded_(allocator),
-        shown_(allocator), stop_(allocator) {}
+      : session_(session),
+        limits_(limits),
+        tokenizer_(tokenizer),
+        unfed_(allocator),
+        tokens_(allocator),
+        biases_(allocator),
+        processors_(allocator),
+        decoded_(allocator),
+        shown_(allocator),
+        stop_(allocator) {}
 
   // Takes what will be needed later, so that next allocates nothing.
   linnet_code prepare(linnet_error* error);

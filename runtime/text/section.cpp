@@ -13,26 +13,37 @@ namespace {
 constexpr const char* kName = "tokenizer section";
 
 static_assert(sizeof(MergeSlot) == sizeof(format::MergeSlot) && alignof(MergeSlot) == alignof(format::MergeSlot));
-static_assert(kTokenPresent == static_cast<uint8_t>(format::TokenFlag::present) && kTokenSpecial == static_cast<uint8_t>(format::TokenFlag::special) &&
-              kTokenAdded == static_cast<uint8_t>(format::TokenFlag::added) && kTokenRenamed == static_cast<uint8_t>(format::TokenFlag::renamed));
+static_assert(kTokenPresent == static_cast<uint8_t>(format::TokenFlag::present) &&
+              kTokenSpecial == static_cast<uint8_t>(format::TokenFlag::special) && kTokenAdded == static_cast<uint8_t>(format::TokenFlag::added) &&
+              kTokenRenamed == static_cast<uint8_t>(format::TokenFlag::renamed));
 static_assert(kAddedSpecial == static_cast<uint8_t>(format::AddedFlag::special) && kAddedLstrip == static_cast<uint8_t>(format::AddedFlag::lstrip) &&
-              kAddedRstrip == static_cast<uint8_t>(format::AddedFlag::rstrip) && kAddedSingleWord == static_cast<uint8_t>(format::AddedFlag::single_word));
+              kAddedRstrip == static_cast<uint8_t>(format::AddedFlag::rstrip) &&
+              kAddedSingleWord == static_cast<uint8_t>(format::AddedFlag::single_word));
 
 linnet_code bad(linnet_error* error, const char* message) { return fail(error, LINNET_BAD_FILE, kName, {}, "%s", message); }
 template <typename... Args>
-linnet_code bad(linnet_error* error, const char* format, Args... args) { return fail(error, LINNET_BAD_FILE, kName, {}, format, args...); }
+linnet_code bad(linnet_error* error, const char* format, Args... args) {
+  return fail(error, LINNET_BAD_FILE, kName, {}, format, args...);
+}
 linnet_code unknown(linnet_error* error, const char* message) { return fail(error, LINNET_UNSUPPORTED, kName, {}, "%s", message); }
 template <typename... Args>
-linnet_code unknown(linnet_error* error, const char* format, Args... args) { return fail(error, LINNET_UNSUPPORTED, kName, {}, format, args...); }
+linnet_code unknown(linnet_error* error, const char* format, Args... args) {
+  return fail(error, LINNET_UNSUPPORTED, kName, {}, format, args...);
+}
 
 // Absent vectors read as empty ones.
 template <typename T>
-uint32_t size_of(const flatbuffers::Vector<T>* v) { return v ? v->size() : 0; }
+uint32_t size_of(const flatbuffers::Vector<T>* v) {
+  return v ? v->size() : 0;
+}
 template <typename T>
-const T* data_of(const flatbuffers::Vector<T>* v) { return v && v->size() ? reinterpret_cast<const T*>(v->Data()) : nullptr; }
+const T* data_of(const flatbuffers::Vector<T>* v) {
+  return v && v->size() ? reinterpret_cast<const T*>(v->Data()) : nullptr;
+}
 
 // ends must rise to the blob's size.
-linnet_code check_ends(const char* what, const uint32_t* ends, uint32_t count, uint32_t blob, uint32_t shortest, uint32_t longest, uint32_t* seen, linnet_error* error) {
+linnet_code check_ends(const char* what, const uint32_t* ends, uint32_t count, uint32_t blob, uint32_t shortest, uint32_t longest, uint32_t* seen,
+                       linnet_error* error) {
   uint32_t before = 0, most = 0;
   for (uint32_t i = 0; i < count; ++i) {
     if (ends[i] < before || ends[i] > blob) return bad(error, "%s %u ends at byte %u, outside [%u, %u]", what, i, ends[i], before, blob);
@@ -72,9 +83,11 @@ class Reader {
     out_.flags = data_of(root_.flags());
     out_.tokens = reinterpret_cast<const char*>(data_of(root_.tokens()));
     if (!out_.tokens) out_.tokens = "";
-    if (out_.vocabulary == 0 || out_.vocabulary > kMaxVocabulary) return bad(error_, "%u tokens are outside [1, %u]", out_.vocabulary, kMaxVocabulary);
+    if (out_.vocabulary == 0 || out_.vocabulary > kMaxVocabulary)
+      return bad(error_, "%u tokens are outside [1, %u]", out_.vocabulary, kMaxVocabulary);
     if (size_of(root_.flags()) != out_.vocabulary) return bad(error_, "%u token flags for %u tokens", size_of(root_.flags()), out_.vocabulary);
-    if (const auto code = check_ends("token", out_.ends, out_.vocabulary, size_of(root_.tokens()), 0, kMaxTokenBytes, &out_.longest_token, error_)) return code;
+    if (const auto code = check_ends("token", out_.ends, out_.vocabulary, size_of(root_.tokens()), 0, kMaxTokenBytes, &out_.longest_token, error_))
+      return code;
     for (uint32_t i = 0; i < out_.vocabulary; ++i) {
       const uint8_t f = out_.flags[i];
       if (f & ~(kTokenPresent | kTokenSpecial | kTokenAdded | kTokenRenamed)) return bad(error_, "token %u has unknown flags %u", i, f);
@@ -96,7 +109,8 @@ class Reader {
     const MergeSlot* slot = root_.merge_slots() ? reinterpret_cast<const MergeSlot*>(root_.merge_slots()->Data()) : nullptr;
     if (const auto code = shape("merge", merges, [&](uint64_t i) { return slot[i].left != kEmptySlot; })) return code;
     for (uint32_t i = 0; i < merges; ++i)
-      outside |= ((slot[i].left >= out_.vocabulary) | (slot[i].right >= out_.vocabulary) | (slot[i].result >= out_.vocabulary)) & (slot[i].left != kEmptySlot);
+      outside |= ((slot[i].left >= out_.vocabulary) | (slot[i].right >= out_.vocabulary) | (slot[i].result >= out_.vocabulary)) &
+                 (slot[i].left != kEmptySlot);
     if (outside) return bad(error_, "the merge table holds ids beyond the vocabulary");
     out_.merge_slots = slot;
     out_.merge_mask = merges - 1;
@@ -114,7 +128,10 @@ class Reader {
     out_.byte_fallback = root_.byte_fallback();
     out_.fuse_unk = root_.fuse_unk();
     out_.ignore_merges = root_.ignore_merges();
-    const struct { const char* name; flatbuffers::Optional<uint32_t> id; } ids[] = {{"unk", root_.unk()}, {"bos", root_.bos()}, {"eos", root_.eos()}, {"pad", root_.pad()}};
+    const struct {
+      const char* name;
+      flatbuffers::Optional<uint32_t> id;
+    } ids[] = {{"unk", root_.unk()}, {"bos", root_.bos()}, {"eos", root_.eos()}, {"pad", root_.pad()}};
     for (const auto& i : ids)
       if (i.id && !out_.present(*i.id)) return bad(error_, "%s is %u, which is no token", i.name, *i.id);
     if (root_.unk()) out_.unk = *root_.unk();
@@ -149,7 +166,8 @@ class Reader {
     const uint32_t start = *id ? string_ends_[*id - 1] : 0;
     const size_t n = string_ends_[*id] - start;
     *out = n ? std::string_view{strings_ + start, n} : std::string_view{""};
-    if (n < shortest || n > kMaxStepBytes || !utf8_valid(*out)) return bad(error_, "%s has a text of %zu bytes, outside [%zu, %u], or not UTF-8", what, n, shortest, kMaxStepBytes);
+    if (n < shortest || n > kMaxStepBytes || !utf8_valid(*out))
+      return bad(error_, "%s has a text of %zu bytes, outside [%zu, %u], or not UTF-8", what, n, shortest, kMaxStepBytes);
     return LINNET_OK;
   }
 
@@ -206,7 +224,8 @@ class Reader {
     if (const auto code = count_steps("decoder", steps)) return code;
     const uint32_t count = size_of(steps);
     const bool byte_level = count == 1 && steps->Get(0)->kind() == static_cast<uint8_t>(Kind::byte_level);
-    if (byte_level != out_.byte_level) return unknown(error_, "a byte-level vocabulary and the decoder do not go together: this library cannot read the file");
+    if (byte_level != out_.byte_level)
+      return unknown(error_, "a byte-level vocabulary and the decoder do not go together: this library cannot read the file");
     if (byte_level) return LINNET_OK;
     out_.join_with_spaces = count == 0;
     int last = -1;
@@ -229,7 +248,8 @@ class Reader {
       } else {
         if (const auto code = step_text("a strip decoder", s.content(), 1, &out_.strip)) return code;
         if (!fused || s.stop() || utf8_length(static_cast<uint8_t>(out_.strip[0])) != out_.strip.size())
-          return unknown(error_, "the strip decoder is not of the kind that this library reads (after fuse, one character, at the start): update Linnet");
+          return unknown(error_,
+                         "the strip decoder is not of the kind that this library reads (after fuse, one character, at the start): update Linnet");
         out_.strip_count = s.start();
       }
     }
@@ -243,10 +263,12 @@ class Reader {
     const uint32_t count = size_of(root_.renamed_ends());
     if (size_of(root_.renamed_ids()) != count) return bad(error_, "%u renamed tokens with %u ids", count, size_of(root_.renamed_ids()));
     uint32_t longest;
-    if (const auto code = check_ends("renamed token", out_.renamed_ends, count, size_of(root_.renamed_text()), 1, kMaxTokenBytes, &longest, error_)) return code;
+    if (const auto code = check_ends("renamed token", out_.renamed_ends, count, size_of(root_.renamed_text()), 1, kMaxTokenBytes, &longest, error_))
+      return code;
     if (longest > out_.longest_token) out_.longest_token = longest;
     for (uint32_t i = 0; i < count; ++i)
-      if (out_.renamed_ids[i] >= out_.vocabulary || (i && out_.renamed_ids[i - 1] >= out_.renamed_ids[i])) return bad(error_, "renamed token %u has id %u, out of order or beyond the vocabulary", i, out_.renamed_ids[i]);
+      if (out_.renamed_ids[i] >= out_.vocabulary || (i && out_.renamed_ids[i - 1] >= out_.renamed_ids[i]))
+        return bad(error_, "renamed token %u has id %u, out of order or beyond the vocabulary", i, out_.renamed_ids[i]);
     out_.renamed_count = count;
     return LINNET_OK;
   }
@@ -260,7 +282,8 @@ class Reader {
       if (!s.empty() && (s[0] & 0xC0) == 0x80) return bad(error_, "token %u begins inside a character", i);
     }
     for (uint32_t i = 0; i < out_.renamed_count; ++i)
-      if (const uint32_t start = i ? out_.renamed_ends[i - 1] : 0; !utf8_valid({out_.renamed_text + start, out_.renamed_ends[i] - start})) return bad(error_, "renamed token %u is not UTF-8", i);
+      if (const uint32_t start = i ? out_.renamed_ends[i - 1] : 0; !utf8_valid({out_.renamed_text + start, out_.renamed_ends[i] - start}))
+        return bad(error_, "renamed token %u is not UTF-8", i);
     return LINNET_OK;
   }
 
@@ -271,12 +294,14 @@ class Reader {
     const auto* ids = data_of(root_.added_ids());
     const auto* flags = data_of(root_.added_flags());
     if (size_of(root_.added_ids()) != count || size_of(root_.added_flags()) != count || raw > count)
-      return bad(error_, "%u added tokens with %u ids, %u flags, %u of them raw", count, size_of(root_.added_ids()), size_of(root_.added_flags()), raw);
+      return bad(error_, "%u added tokens with %u ids, %u flags, %u of them raw", count, size_of(root_.added_ids()), size_of(root_.added_flags()),
+                 raw);
     uint32_t longest;
     if (const auto code = check_ends("added token", ends, count, size_of(root_.added_text()), 1, kMaxAddedBytes, &longest, error_)) return code;
     for (uint32_t i = 0; i < count; ++i) {
       if (!out_.present(ids[i])) return bad(error_, "added token %u has id %u, which is no token", i, ids[i]);
-      if (flags[i] & ~(kAddedSpecial | kAddedLstrip | kAddedRstrip | kAddedSingleWord)) return bad(error_, "added token %u has unknown flags %u", i, flags[i]);
+      if (flags[i] & ~(kAddedSpecial | kAddedLstrip | kAddedRstrip | kAddedSingleWord))
+        return bad(error_, "added token %u has unknown flags %u", i, flags[i]);
     }
     out_.added_raw = {text, ends, ids, flags, raw, 0};
     if (raw < count) out_.added_normalized = {text, ends + raw, ids + raw, flags + raw, count - raw, raw ? ends[raw - 1] : 0};
@@ -300,8 +325,11 @@ class Reader {
 
 linnet_code read_tokenizer(const void* data, size_t bytes, TokenizerSection* out, linnet_error* error) {
   *out = {};
-  if (!data || reinterpret_cast<uintptr_t>(data) % 8) return fail(error, LINNET_INVALID_ARGUMENT, kName, {8, 0}, "the tokenizer section must lie on a multiple of 8 bytes");
-  if (bytes < 8 || bytes > kSectionCap) return fail(error, LINNET_BAD_FILE, kName, {kSectionCap, bytes}, "%zu bytes are outside [8, %llu]", bytes, static_cast<unsigned long long>(kSectionCap));
+  if (!data || reinterpret_cast<uintptr_t>(data) % 8)
+    return fail(error, LINNET_INVALID_ARGUMENT, kName, {8, 0}, "the tokenizer section must lie on a multiple of 8 bytes");
+  if (bytes < 8 || bytes > kSectionCap)
+    return fail(error, LINNET_BAD_FILE, kName, {kSectionCap, bytes}, "%zu bytes are outside [8, %llu]", bytes,
+                static_cast<unsigned long long>(kSectionCap));
   // The tree is root -> vector -> step, and tables stand only in three short lists; offsets may be shared, so the limit counts visits.
   flatbuffers::Verifier verifier(static_cast<const uint8_t*>(data), bytes, 8, static_cast<flatbuffers::uoffset_t>(bytes / 4));
   if (!format::VerifyTokenizerBuffer(verifier)) return bad(error, "not a well-formed tokenizer section: the file is damaged");

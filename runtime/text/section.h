@@ -13,7 +13,9 @@ namespace linnet::detail {
 enum : uint8_t { kTokenPresent = 1, kTokenSpecial = 2, kTokenAdded = 4, kTokenRenamed = 8 };
 enum : uint8_t { kAddedSpecial = 1, kAddedLstrip = 2, kAddedRstrip = 4, kAddedSingleWord = 8 };
 
-struct MergeSlot { uint32_t left, right, rank, result; };  // as in the schema
+struct MergeSlot {
+  uint32_t left, right, rank, result;
+};  // as in the schema
 
 // Text to look for, sorted by bytes. Entry i is text[ends[i-1] .. ends[i]); ends[-1] is `base`.
 struct AddedList {
@@ -29,7 +31,10 @@ struct AddedList {
 };
 
 // One step of the normalizer. prepend: text is empty.
-struct NormalizerStep { bool prepend; std::string_view text, content; };
+struct NormalizerStep {
+  bool prepend;
+  std::string_view text, content;
+};
 
 struct TokenizerSection {
   uint32_t vocabulary = 0;
@@ -58,14 +63,14 @@ struct TokenizerSection {
   bool join_with_spaces = false;                   // no decoder
   std::string_view replace_text, replace_content;  // decoder; replace_text empty: none
   bool decode_byte_fallback = false;
-  std::string_view strip;                          // one character; empty: none
+  std::string_view strip;  // one character; empty: none
   uint32_t strip_count = 0;
 
   const uint32_t* before = nullptr;
   const uint32_t* after = nullptr;
   uint32_t before_count = 0, after_count = 0;
   std::string_view chat_template;
-  uint32_t longest_token = 0;                      // bytes, of spellings and what ids decode to
+  uint32_t longest_token = 0;  // bytes, of spellings and what ids decode to
 
   bool present(uint64_t id) const { return id < vocabulary && (flags[id] & kTokenPresent); }
   std::string_view spelling(uint32_t id) const {

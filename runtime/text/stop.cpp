@@ -46,7 +46,10 @@ void StopFilter::release(size_t count, TextOut* out) {
 }
 
 bool StopFilter::put(std::string_view piece, TextOut* out) {
-  if (strings_.empty()) { out->put(piece); return false; }
+  if (strings_.empty()) {
+    out->put(piece);
+    return false;
+  }
   for (size_t i = 0; i < piece.size(); ++i) {
     const char c = piece[i];
     uint32_t best = 0, best_size = 0, ended = 0;
@@ -56,7 +59,10 @@ bool StopFilter::put(std::string_view piece, TextOut* out) {
       const uint32_t* fallback = fallback_.data() + s.start;
       while (s.matched && text[s.matched] != c) s.matched = fallback[s.matched - 1];
       if (text[s.matched] == c) ++s.matched;
-      if (s.matched > best_size) { best = k; best_size = s.matched; }
+      if (s.matched > best_size) {
+        best = k;
+        best_size = s.matched;
+      }
       if (s.matched == s.size && s.size > ended) ended = s.size;
     }
     // What is waiting is held_size_ bytes and c; `keep` of them stay (or, at the end, are the stop string).
@@ -64,7 +70,10 @@ bool StopFilter::put(std::string_view piece, TextOut* out) {
     const uint32_t go = waiting - keep;
     release(go < held_size_ ? go : held_size_, out);
     if (go > held_size_) out->put({&c, 1});
-    if (ended) { restart(); return true; }
+    if (ended) {
+      restart();
+      return true;
+    }
     held_ = best;
     held_size_ = best_size;
   }

@@ -27,14 +27,16 @@ class StopFilter {
   size_t longest() const { return longest_; }
 
  private:
-  struct String { uint32_t start, size, matched; };
+  struct String {
+    uint32_t start, size, matched;
+  };
   void release(size_t count, TextOut* out);
 
   Vec<char> text_;
   Vec<uint32_t> fallback_;  // for each byte: how much of the string still matches when the next byte does not
   Vec<String> strings_;
   size_t longest_ = 0;
-  uint32_t held_ = 0;       // the string whose beginning is held back
+  uint32_t held_ = 0;  // the string whose beginning is held back
   uint32_t held_size_ = 0;
 };
 

@@ -12,7 +12,8 @@ void TextStream::start(const TokenizerSection* section, bool skip_special) {
 size_t TextStream::longest_piece(const TokenizerSection& s) {
   size_t n = s.longest_token;
   if (s.byte_level) n *= kReplacement.size();
-  else if (!s.replace_text.empty() && s.replace_content.size() > s.replace_text.size()) n *= (s.replace_content.size() + s.replace_text.size() - 1) / s.replace_text.size();
+  else if (!s.replace_text.empty() && s.replace_content.size() > s.replace_text.size())
+    n *= (s.replace_content.size() + s.replace_text.size() - 1) / s.replace_text.size();
   return n + 1 + 4 * kReplacement.size();  // a space between, and what was waiting
 }
 
@@ -21,7 +22,10 @@ void TextStream::put(std::string_view text, TextOut* out) {
   while (strip_left_ && !text.empty()) {
     const std::string_view strip = section_->strip;
     if (text.size() < strip.size() || std::memcmp(text.data(), strip.data(), strip.size()) != 0) strip_left_ = 0;
-    else { --strip_left_; text.remove_prefix(strip.size()); }
+    else {
+      --strip_left_;
+      text.remove_prefix(strip.size());
+    }
   }
   out->put(text);
 }

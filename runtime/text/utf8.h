@@ -49,7 +49,10 @@ inline size_t utf8_valid_prefix(std::string_view text) {
   size_t i = 0;
   while (i < text.size()) {
     uint64_t eight;
-    if (text.size() - i >= 8 && (std::memcpy(&eight, text.data() + i, 8), (eight & 0x8080808080808080u) == 0)) { i += 8; continue; }
+    if (text.size() - i >= 8 && (std::memcpy(&eight, text.data() + i, 8), (eight & 0x8080808080808080u) == 0)) {
+      i += 8;
+      continue;
+    }
     const uint8_t lead = static_cast<uint8_t>(text[i]);
     const uint32_t n = utf8_length(lead);
     if (n == 0 || n > text.size() - i) return i;
@@ -93,8 +96,8 @@ inline size_t utf8_back(std::string_view text, size_t end) {
 
 // Unicode's White_Space.
 inline bool is_space(uint32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
-         c == 0x202F || c == 0x205F || c == 0x3000;
+  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
+         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 }  // namespace linnet::detail

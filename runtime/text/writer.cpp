@@ -8,12 +8,22 @@ using namespace linnet::detail;
 
 struct linnet_writer {
   linnet_writer(linnet_runner* r, linnet_session* s, linnet_tokenizer* t, const linnet_model_info& info, uint64_t context, const linnet_allocator& a)
-      : allocator(a), runner(r), session(s), tokenizer(t), bos(info.bos),
-        vocabulary(info.vocabulary), reply(a, {this, feed, sample, position, tokens, watch}, {context, info.vocabulary, info.eos, info.eos_count}, t ? &t->core.section() : nullptr) {}
+      : allocator(a),
+        runner(r),
+        session(s),
+        tokenizer(t),
+        bos(info.bos),
+        vocabulary(info.vocabulary),
+        reply(a, {this, feed, sample, position, tokens, watch}, {context, info.vocabulary, info.eos, info.eos_count},
+              t ? &t->core.section() : nullptr) {}
 
   static linnet_session* of(void* self) { return static_cast<linnet_writer*>(self)->session; }
-  static linnet_code feed(void* self, const int32_t* ids, size_t count, linnet_error* error) { return linnet_session_prefill(of(self), ids, count, error); }
-  static linnet_code sample(void* self, const linnet_sampling* sampling, linnet_sampled* out, linnet_error* error) { return linnet_session_sample(of(self), sampling, out, error); }
+  static linnet_code feed(void* self, const int32_t* ids, size_t count, linnet_error* error) {
+    return linnet_session_prefill(of(self), ids, count, error);
+  }
+  static linnet_code sample(void* self, const linnet_sampling* sampling, linnet_sampled* out, linnet_error* error) {
+    return linnet_session_sample(of(self), sampling, out, error);
+  }
   static uint64_t position(void* self) { return linnet_session_position(of(self)); }
   static const int32_t* tokens(void* self) { return linnet_session_tokens(of(self)); }
   static void watch(void* self, const volatile int* flag) { linnet_runner_set_cancel(static_cast<linnet_writer*>(self)->runner, flag); }
@@ -54,7 +64,8 @@ linnet_code linnet_writer_create(linnet_runner* runner, linnet_writer** out, lin
   linnet_session* session = nullptr;
   linnet_code code = linnet_session_create(runner, &session, error);
   linnet_writer* writer = nullptr;
-  if (!code && !(writer = make<linnet_writer>(allocator, runner, session, tokenizer, info, plan.context, allocator))) code = no_memory(error, sizeof(linnet_writer), "a writer");
+  if (!code && !(writer = make<linnet_writer>(allocator, runner, session, tokenizer, info, plan.context, allocator)))
+    code = no_memory(error, sizeof(linnet_writer), "a writer");
   if (!code) code = writer->reply.prepare(error);
   if (code) {
     destroy(allocator, writer);
@@ -133,7 +144,8 @@ void linnet_writer_tokens(const linnet_writer* writer, const int32_t** ids, size
 }
 
 linnet_code linnet_writer_complete(linnet_writer* writer, const char* prompt, size_t bytes, const linnet_write_options* options,
-                                   int (*sink)(void* context, const char* text, size_t bytes), void* context, linnet_finish* finish, linnet_error* error) {
+                                   int (*sink)(void* context, const char* text, size_t bytes), void* context, linnet_finish* finish,
+                                   linnet_error* error) {
   linnet_finish ignored;
   if (!finish) finish = &ignored;
   *finish = LINNET_FINISH_ERROR;

@@ -126,6 +126,35 @@ BOOST_AUTO_TEST_CASE(a_truncated_file_is_refused_at_every_length) {
   }
 }
 
+// Changed at random, a file is refused or describes tensors that lie inside it.
+BOOST_AUTO_TEST_CASE(a_damaged_header_is_never_believed) {
+  const TempDir folder;
+  const std::string whole = safetensors(tiny_gpt2_tensors());
+  uint64_t header = 0;
+  std::memcpy(&header, whole.data(), 8);
+  std::mt19937 random(1);
+  int refused = 0;
+  constexpr char kBytes[] = "0123456789[]{},:\"-.eE \\\0\xff";
+  for (int i = 0; i < 3000; ++i) {
+    std::string bytes = whole;
+    for (uint32_t changes = 1 + random() % 3; changes; --changes) bytes[random() % (8 + header)] = kBytes[random() % (sizeof kBytes - 1)];
+    spill(folder / "x", bytes);
+    const converter::FileMap map(folder / "x");
+    try {
+      for (const auto& t : read_safetensors(map)) {
+        uint64_t elements = 1;
+        for (const uint64_t n : t.shape) elements *= n;
+        BOOST_REQUIRE((t.begin >= 8 && t.begin <= t.end && t.end <= bytes.size() && t.elements == elements));
+        if (t.type != converter::ElementType::other) BOOST_REQUIRE(t.end - t.begin == elements * converter::element_bytes(t.type));
+      }
+    } catch (const ConvertError& e) {
+      ++refused;
+      BOOST_REQUIRE((e.code == LINNET_BAD_FILE || e.code == LINNET_UNSUPPORTED));
+    }
+  }
+  BOOST_TEST((refused > 1500 && refused < 3000));
+}
+
 // Data behind a header of any length is read the same: no load may want an aligned address (the sanitizer build checks that).
 BOOST_DATA_TEST_CASE(data_may_lie_at_any_address, bdata::make({0, 1, 2, 3, 5, 7}), pad) {
   const TempDir folder;

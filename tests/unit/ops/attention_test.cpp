@@ -45,8 +45,13 @@ struct Problem {
   std::vector<float> q, k, v, table;
   uint32_t width, kv_width, pages;
   explicit Problem(const Case& chosen)
-      : c(chosen), q(random_floats(size_t{c.rows} * c.heads * c.head_dim, 1, 2.0f)), k(random_floats(size_t{c.rows} * c.kv_heads * c.head_dim, 2, 2.0f)),
-        v(random_floats(k.size(), 3)), width(c.heads * c.head_dim), kv_width(c.kv_heads * c.head_dim), pages((c.rows + 63) / 64) {
+      : c(chosen),
+        q(random_floats(size_t{c.rows} * c.heads * c.head_dim, 1, 2.0f)),
+        k(random_floats(size_t{c.rows} * c.kv_heads * c.head_dim, 2, 2.0f)),
+        v(random_floats(k.size(), 3)),
+        width(c.heads * c.head_dim),
+        kv_width(c.kv_heads * c.head_dim),
+        pages((c.rows + 63) / 64) {
     for (uint32_t t = 0; t < c.rows && c.rotary; ++t) {
       for (const bool sine : {false, true}) {
         for (const float f : frequencies(c.rotary)) {
@@ -115,9 +120,9 @@ std::vector<double> exact(const Problem& p) {
     const uint64_t first = c.window && t + 1 > c.window ? t + 1 - c.window : 0;
     for (uint32_t h = 0; h < c.heads; ++h) {
       const size_t kv = h / (c.heads / c.kv_heads) * c.head_dim;
-      const std::vector<double> head =
-          reference::attend(q.data() + t * p.width + h * c.head_dim, c.head_dim, first, t + 1, p.scale(), c.softcap,
-                            [&](uint64_t j) { return keys.data() + j * p.kv_width + kv; }, [&](uint64_t j) { return values.data() + j * p.kv_width + kv; });
+      const std::vector<double> head = reference::attend(
+          q.data() + t * p.width + h * c.head_dim, c.head_dim, first, t + 1, p.scale(), c.softcap,
+          [&](uint64_t j) { return keys.data() + j * p.kv_width + kv; }, [&](uint64_t j) { return values.data() + j * p.kv_width + kv; });
       y.insert(y.end(), head.begin(), head.end());
     }
   }
@@ -139,7 +144,8 @@ BOOST_DATA_TEST_CASE(same_bits, data::make(kCases), c) {
   const std::vector<float> expected = run_chunks(p, "scalar", 1, c.rows, false);
   const auto same = [&](const char* isa, uint32_t threads, uint32_t chunk, bool reversed) {
     const std::vector<float> y = run_chunks(p, isa, threads, chunk, reversed);
-    BOOST_TEST(first_difference(expected.data(), y.data(), y.size()) == y.size(), isa << ", " << threads << " threads, chunks of " << chunk << " differ");
+    BOOST_TEST(first_difference(expected.data(), y.data(), y.size()) == y.size(),
+               isa << ", " << threads << " threads, chunks of " << chunk << " differ");
   };
   for (const uint32_t threads : {1u, 2u, 3u, 8u}) same(isas().back(), threads, c.rows, false);
   for (const uint32_t chunk : {1u, 7u, 64u}) same(isas().back(), 1, chunk, true);
@@ -166,10 +172,12 @@ BOOST_AUTO_TEST_CASE(a_batch_changes_nothing) {
       segments.push_back(segment(end - begin, begin, pages[i], rows));
       rows += end - begin;
     }
-    const Rows q_rows(rows, p.width, q), k_rows(rows, p.kv_width, k), v_rows(rows, p.kv_width, v), table_rows(rows, p.c.rotary, table), out(rows, p.width);
+    const Rows q_rows(rows, p.width, q), k_rows(rows, p.kv_width, k), v_rows(rows, p.kv_width, v), table_rows(rows, p.c.rotary, table),
+        out(rows, p.width);
     Run run;
     run.isa = isas().back(), run.threads = 3;
-    run.inputs = {q_rows.rows, k_rows.rows, v_rows.rows, table_rows.rows}, run.outputs = {out.rows}, run.states = {state.memory}, run.segments = segments;
+    run.inputs = {q_rows.rows, k_rows.rows, v_rows.rows, table_rows.rows}, run.outputs = {out.rows}, run.states = {state.memory},
+    run.segments = segments;
     BOOST_REQUIRE_MESSAGE(run(node) == LINNET_OK, run.message);
     y = out.values();
   };
@@ -207,7 +215,8 @@ BOOST_DATA_TEST_CASE(primitives_compose, data::make(kCases), c) {
   std::vector<float> all;
   for (uint32_t t = 0; t < c.rows; ++t) {
     const uint32_t s = t + 1;
-    const Rows q(1, p.width, p.part(p.q, t, s, p.width)), k(1, p.kv_width, p.part(p.k, t, s, p.kv_width)), v(1, p.kv_width, p.part(p.v, t, s, p.kv_width));
+    const Rows q(1, p.width, p.part(p.q, t, s, p.width)), k(1, p.kv_width, p.part(p.k, t, s, p.kv_width)),
+        v(1, p.kv_width, p.part(p.v, t, s, p.kv_width));
     const Rows keys(1, s * p.kv_width), values(1, s * p.kv_width), raw(1, s * c.heads), weights(1, s * c.heads), out(1, p.width);
     const auto run = [&](const Node& node, std::vector<linnet_rows> inputs, std::vector<linnet_rows> outputs) {
       Run r;

@@ -16,8 +16,8 @@ BOOST_AUTO_TEST_CASE(register_once) {
     BOOST_REQUIRE(linnet_registry_create(nullptr, &registry, &error) == LINNET_OK);
     BOOST_TEST(linnet_register_builtin_ops(registry, isa, &error) == LINNET_OK);
     BOOST_TEST(linnet_register_builtin_ops(registry, isa, &error) != LINNET_OK);  // they are there already
-    for (const char* name : {"embedding", "rms_norm", "layer_norm", "linear", "feed_forward", "rope_table", "rope", "attention", "select_rows", "activation", "add",
-                             "mul", "matmul", "scaled_masked_softmax", "state_append", "state_view"}) {
+    for (const char* name : {"embedding", "rms_norm", "layer_norm", "linear", "feed_forward", "rope_table", "rope", "attention", "select_rows",
+                             "activation", "add", "mul", "matmul", "scaled_masked_softmax", "state_append", "state_view"}) {
       BOOST_TEST(linnet_registry_remove(registry, name, &error) == LINNET_OK, name);
     }
     linnet_registry_release(registry);

@@ -61,7 +61,8 @@ std::vector<float> layer_norm(const std::vector<float>& x, const std::vector<flo
 }
 
 // keys and values [positions][n], already rounded to the state's type.
-std::vector<float> attend(const float* q, size_t n, uint64_t first, uint64_t end, float scale, float softcap, const float* keys, const float* values) {
+std::vector<float> attend(const float* q, size_t n, uint64_t first, uint64_t end, float scale, float softcap, const float* keys,
+                          const float* values) {
   float top = -INFINITY, sum = 0;
   std::vector<float> total(n);
   for (uint64_t segment = first / 256; segment * 256 < end; ++segment) {
@@ -146,7 +147,8 @@ BOOST_DATA_TEST_CASE(attention_is_segments_of_tiles, data::make(isas()) * data::
   }
   Aligned<float> scratch(2 * round16(n));
   for (const float softcap : {0.0f, 2.0f}) {
-    for (const auto& [first, end] : std::vector<std::pair<uint64_t, uint64_t>>{{0, 1}, {0, 64}, {0, 65}, {5, 200}, {0, 256}, {0, 257}, {250, 520}, {300, 700}}) {
+    for (const auto& [first, end] :
+         std::vector<std::pair<uint64_t, uint64_t>>{{0, 1}, {0, 64}, {0, 65}, {5, 200}, {0, 256}, {0, 257}, {250, 520}, {300, 700}}) {
       std::vector<float> y(n);
       kernels(isa).attend({q.data(), n, 0.3f, softcap, first, end, state.pages.data(), state.pages.data() + state.offsets[1], state.tensors[0].dtype,
                            state.tensors[1].dtype, state.memory.page_bytes, pages.data(), scratch.data(), y.data()});

@@ -33,7 +33,8 @@ BOOST_AUTO_TEST_SUITE(feed_forward)
 
 BOOST_DATA_TEST_CASE(op, data::make(kCases), c) {
   const auto norm_weight = c.norm ? vector(c.width, 1) : nullptr, norm_bias = c.norm == 2 ? vector(c.width, 2) : nullptr;
-  const auto up = matrix(c.dtype, c.hidden, c.width, 3), gate = c.gate ? matrix(c.dtype, c.hidden, c.width, 4) : nullptr, down = matrix(c.dtype, c.out, c.hidden, 5);
+  const auto up = matrix(c.dtype, c.hidden, c.width, 3), gate = c.gate ? matrix(c.dtype, c.hidden, c.width, 4) : nullptr,
+             down = matrix(c.dtype, c.out, c.hidden, 5);
   const auto bias = [&](bool wanted, uint64_t n, uint32_t seed) { return wanted && c.biases ? vector(n, seed) : nullptr; };
   const auto up_bias = bias(true, c.hidden, 6), gate_bias = bias(c.gate, c.hidden, 7), down_bias = bias(true, c.out, 8);
   Node node("feed_forward");
@@ -77,7 +78,11 @@ BOOST_AUTO_TEST_CASE(rows_are_independent) {
   const uint32_t width = 24, hidden = 70, rows = 9;
   Node node("feed_forward");
   node.in(width).out(width).weight(vector(width, 1)).weight(nullptr);
-  node.weight(matrix(LINNET_F16, hidden, width, 2)).weight(nullptr).weight(matrix(LINNET_F16, hidden, width, 3)).weight(nullptr).weight(matrix(LINNET_F16, width, hidden, 4));
+  node.weight(matrix(LINNET_F16, hidden, width, 2))
+      .weight(nullptr)
+      .weight(matrix(LINNET_F16, hidden, width, 3))
+      .weight(nullptr)
+      .weight(matrix(LINNET_F16, width, hidden, 4));
   node.integer("norm", 1).real("epsilon", 1e-6).integer("activation", ops::kSilu);
   const std::vector<float> x = random_floats(rows * width, 5);
   for (const char* isa : isas()) {

@@ -96,7 +96,8 @@ struct Weight {
         values[r * columns + c] = put(dtype, elements[r * columns + c], bytes.data() + i * size);
       }
     }
-    tensor = {name.c_str(), dtype, layout, 0, static_cast<uint8_t>(rank), {1, rank == 1 ? 1 : rows, columns}, padded * columns * size, 0, nullptr, "", bytes.data()};
+    tensor = {name.c_str(), dtype, layout,      0, static_cast<uint8_t>(rank), {1, rank == 1 ? 1 : rows, columns}, padded * columns * size, 0,
+              nullptr,      "",    bytes.data()};
   }
   static float put(uint8_t dtype, float x, uint8_t* to) {
     if (dtype == LINNET_BF16) {  // truncated: any bf16 will do
@@ -193,8 +194,9 @@ struct Node {
 
 inline const linnet_op_def& builtin(const std::string& name) {
   using namespace ops;
-  static const linnet_op_def* const all[] = {&kEmbedding, &kRmsNorm, &kLayerNorm, &kLinear, &kFeedForward, &kRopeTable, &kRope, &kAttention, &kSelectRows,
-                                             &kActivation, &kAdd, &kMul, &kMatmul, &kScaledMaskedSoftmax, &kStateAppend, &kStateView};
+  static const linnet_op_def* const all[] = {&kEmbedding,   &kRmsNorm,    &kLayerNorm,  &kLinear, &kFeedForward, &kRopeTable, &kRope,
+                                             &kAttention,   &kSelectRows, &kActivation, &kAdd,    &kMul,         &kMatmul,    &kScaledMaskedSoftmax,
+                                             &kStateAppend, &kStateView};
   for (const linnet_op_def* op : all) if (name == op->name) return *op;
   std::abort();
 }

@@ -63,10 +63,11 @@ BOOST_DATA_TEST_CASE(linear, data::make({0, 1, 2}) * data::make({0, 1}), dtype, 
       const uint64_t outputs = 16 * 6, stride = k + 3;
       const auto w = matrix(static_cast<uint8_t>(dtype), outputs, k, 11);
       const std::vector<float> x = nasty ? nasty_floats(rows * stride, 12) : random_floats(rows * stride, 12);
-      const std::vector<float> bias = random_floats(outputs, 13), factor = random_floats(outputs * rows, 14), residual = random_floats(outputs * rows, 15);
+      const std::vector<float> bias = random_floats(outputs, 13), factor = random_floats(outputs * rows, 14),
+                               residual = random_floats(outputs * rows, 15);
       compare("linear", outputs * rows, [&](const ops::Kernels& kernel, float* y) {
-        kernel.linear({w->bytes.data(), w->tensor.dtype, k, outputs / 16, x.data(), stride, rows, y, outputs, bias.data(), ops::kSilu, factor.data(), outputs,
-                       residual.data(), outputs});
+        kernel.linear({w->bytes.data(), w->tensor.dtype, k, outputs / 16, x.data(), stride, rows, y, outputs, bias.data(), ops::kSilu, factor.data(),
+                       outputs, residual.data(), outputs});
       });
     }
   }
@@ -75,15 +76,17 @@ BOOST_DATA_TEST_CASE(linear, data::make({0, 1, 2}) * data::make({0, 1}), dtype, 
 BOOST_DATA_TEST_CASE(attend, data::make({4, 10, 16, 20, 64, 84}) * data::make({0, 1}) * data::make({0, 1}), head_dim, dtype, nasty) {
   const uint32_t n = static_cast<uint32_t>(head_dim), page_count = 6, pages[] = {3, 0, 5, 1, 4, 2};
   const State state(n, static_cast<uint8_t>(dtype), page_count);
-  const std::vector<float> numbers = nasty ? nasty_floats(size_t{page_count} * 2 * 64 * n, 21) : random_floats(size_t{page_count} * 2 * 64 * n, 21, 2.0f);
+  const std::vector<float> numbers =
+      nasty ? nasty_floats(size_t{page_count} * 2 * 64 * n, 21) : random_floats(size_t{page_count} * 2 * 64 * n, 21, 2.0f);
   kernels("scalar").narrow(numbers.data(), numbers.size(), state.tensors[0].dtype, state.pages.data(), 1);
   const std::vector<float> q = random_floats(n, 22, 2.0f);
   Aligned<float> scratch(2 * round16(n));
-  for (const auto& [first, end] : std::vector<std::pair<uint64_t, uint64_t>>{{0, 1}, {0, 17}, {0, 64}, {0, 65}, {63, 70}, {40, 256}, {0, 257}, {200, 300}, {100, 384}}) {
+  for (const auto& [first, end] :
+       std::vector<std::pair<uint64_t, uint64_t>>{{0, 1}, {0, 17}, {0, 64}, {0, 65}, {63, 70}, {40, 256}, {0, 257}, {200, 300}, {100, 384}}) {
     for (const float softcap : {0.0f, 5.0f}) {
       compare("attend", n, [&, first = first, end = end](const ops::Kernels& k, float* y) {
-        k.attend({q.data(), n, 0.2f, softcap, first, end, state.pages.data(), state.pages.data() + state.offsets[1], state.tensors[0].dtype, state.tensors[1].dtype,
-                  state.memory.page_bytes, pages, scratch.data(), y});
+        k.attend({q.data(), n, 0.2f, softcap, first, end, state.pages.data(), state.pages.data() + state.offsets[1], state.tensors[0].dtype,
+                  state.tensors[1].dtype, state.memory.page_bytes, pages, scratch.data(), y});
       });
     }
   }
@@ -93,7 +96,9 @@ BOOST_DATA_TEST_CASE(matrix_products_of_bodies, data::make({1, 10, 16, 33}) * da
   const uint64_t n = static_cast<uint64_t>(positions), stride = width + 5;
   const std::vector<float> b = random_floats(n * stride, 31), q = random_floats(width, 32), weights = random_floats(n, 33);
   compare("dot_rows", n, [&](const ops::Kernels& k, float* y) { k.dot_rows({q.data(), b.data(), stride, n, static_cast<uint32_t>(width), y}); });
-  compare("sum_rows", width, [&](const ops::Kernels& k, float* y) { k.sum_rows({weights.data(), b.data(), stride, n, static_cast<uint32_t>(width), y}); });
+  compare("sum_rows", width, [&](const ops::Kernels& k, float* y) {
+    k.sum_rows({weights.data(), b.data(), stride, n, static_cast<uint32_t>(width), y});
+  });
 }
 
 BOOST_AUTO_TEST_CASE(selection) {

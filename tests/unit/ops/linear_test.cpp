@@ -32,8 +32,8 @@ BOOST_DATA_TEST_CASE(any_partition_has_the_same_bits, data::make(isas()) * data:
   const std::vector<float> x = random_floats(rows * k, 4), bias = random_floats(outputs, 5);
   const auto part = [&](uint64_t panel, uint64_t panel_count, uint32_t row, uint32_t row_count, float* y) {
     const uint64_t first = panel * 16, bytes = first * k * packing::float_bytes(w->tensor.dtype);
-    kernels(isa).linear({w->bytes.data() + bytes, w->tensor.dtype, k, panel_count, x.data() + row * k, k, row_count, y + row * outputs + first, outputs,
-                         bias.data() + first, ops::kGelu, nullptr, 0, nullptr, 0});
+    kernels(isa).linear({w->bytes.data() + bytes, w->tensor.dtype, k, panel_count, x.data() + row * k, k, row_count, y + row * outputs + first,
+                         outputs, bias.data() + first, ops::kGelu, nullptr, 0, nullptr, 0});
   };
   std::vector<float> whole(rows * outputs);
   part(0, panels, 0, rows, whole.data());
@@ -99,7 +99,8 @@ BOOST_DATA_TEST_CASE(op, data::make(kCases), c) {
         for (size_t i = 0; i < out.size(); ++i) {
           const std::vector<float> y = out[i].values();
           if (first[i].empty()) first[i] = y;
-          BOOST_TEST(first_difference(first[i].data(), y.data(), y.size()) == y.size(), isa << ", " << threads << " threads: output " << i << " differs");
+          BOOST_TEST(first_difference(first[i].data(), y.data(), y.size()) == y.size(),
+                     isa << ", " << threads << " threads: output " << i << " differs");
         }
       }
     }

@@ -11,24 +11,65 @@ namespace data = boost::unit_test::data;
 namespace {
 
 // A good node of each op, for cases to spoil.
-Node embedding() { return Node("embedding").in(1, 0, LINNET_STEP_ROWS, LINNET_I32).out(24).weight(matrix(LINNET_F16, 50, 24, 1)).weight(matrix(LINNET_F32, 9, 24, 2, LINNET_PLAIN)); }
+Node embedding() {
+  return Node("embedding")
+      .in(1, 0, LINNET_STEP_ROWS, LINNET_I32)
+      .out(24)
+      .weight(matrix(LINNET_F16, 50, 24, 1))
+      .weight(matrix(LINNET_F32, 9, 24, 2, LINNET_PLAIN));
+}
 Node rms_norm() { return Node("rms_norm").in(24).out(24).weight(vector(24, 1)).real("epsilon", 1e-5); }
 Node layer_norm() { return Node("layer_norm").in(24).out(24).weight(vector(24, 1)).weight(vector(24, 2)).real("epsilon", 1e-5); }
 Node linear() {
   return Node("linear").in(24).in(40).out(40).weight(vector(24, 1)).weight(vector(24, 2)).weight(matrix(LINNET_F32, 40, 24, 3)).weight(vector(40, 4))
       .integer("norm", 2).real("epsilon", 1e-5).integer("activation", 1);
 }
-Node two_linears() { return Node("linear").in(24).out(40).out(8).weight(nullptr).weight(nullptr).weight(matrix(LINNET_F32, 40, 24, 3)).weight(nullptr).weight(matrix(LINNET_F32, 8, 24, 4)); }
+Node two_linears() {
+  return Node("linear")
+      .in(24)
+      .out(40)
+      .out(8)
+      .weight(nullptr)
+      .weight(nullptr)
+      .weight(matrix(LINNET_F32, 40, 24, 3))
+      .weight(nullptr)
+      .weight(matrix(LINNET_F32, 8, 24, 4));
+}
 Node feed_forward() {
-  return Node("feed_forward").in(24).in(24).out(24).weight(vector(24, 1)).weight(nullptr).weight(matrix(LINNET_F32, 50, 24, 3)).weight(nullptr).weight(matrix(LINNET_F32, 50, 24, 4))
-      .weight(nullptr).weight(matrix(LINNET_F32, 24, 50, 5)).weight(vector(24, 6)).integer("norm", 1).real("epsilon", 1e-5).integer("activation", 4);
+  return Node("feed_forward")
+      .in(24)
+      .in(24)
+      .out(24)
+      .weight(vector(24, 1))
+      .weight(nullptr)
+      .weight(matrix(LINNET_F32, 50, 24, 3))
+      .weight(nullptr)
+      .weight(matrix(LINNET_F32, 50, 24, 4))
+      .weight(nullptr)
+      .weight(matrix(LINNET_F32, 24, 50, 5))
+      .weight(vector(24, 6))
+      .integer("norm", 1)
+      .real("epsilon", 1e-5)
+      .integer("activation", 4);
 }
 Node rope_table() { return Node("rope_table").out(12).weight(vector(6, 1)); }
 Node rope() { return Node("rope").in(48).in(8).out(48).integer("heads", 4).integer("head_dim", 12).integer("rotary_dim", 8).integer("style", 0); }
 const State& kv() { static const State state(24, LINNET_F16, 1); return state; }
 Node attention() {
-  return Node("attention").in(48).in(24).in(24).in(12).out(48).state(kv()).integer("heads", 4).integer("kv_heads", 2).integer("head_dim", 12).real("scale", 0.25)
-      .integer("rotary_dim", 12).integer("style", 0).real("softcap", 0);
+  return Node("attention")
+      .in(48)
+      .in(24)
+      .in(24)
+      .in(12)
+      .out(48)
+      .state(kv())
+      .integer("heads", 4)
+      .integer("kv_heads", 2)
+      .integer("head_dim", 12)
+      .real("scale", 0.25)
+      .integer("rotary_dim", 12)
+      .integer("style", 0)
+      .real("softcap", 0);
 }
 Node select_rows() { return Node("select_rows").in(24).out(24, 0, LINNET_WANTED_ROWS); }
 Node activation() { return Node("activation").in(24, 3).out(24, 3).integer("kind", 4); }
@@ -40,7 +81,8 @@ Node state_append() { return Node("state_append").in(24).state(kv()).integer("te
 Node state_view() { return Node("state_view").out(0, 24).state(kv()).integer("tensor", 1).integer("heads", 2); }
 
 using Make = Node (*)();
-const Make kGood[] = {embedding, rms_norm, layer_norm, linear, two_linears, feed_forward, rope_table, rope, attention, select_rows, activation, add, mul, matmul, softmax, state_append, state_view};
+const Make kGood[] = {embedding,   rms_norm,   layer_norm, linear, two_linears, feed_forward, rope_table,   rope,      attention,
+                      select_rows, activation, add,        mul,    matmul,      softmax,      state_append, state_view};
 
 linnet_value& in(Node& n, size_t i) { return const_cast<linnet_value&>(*n.inputs[i]); }
 linnet_value& out(Node& n, size_t i) { return const_cast<linnet_value&>(*n.outputs[i]); }
@@ -125,7 +167,7 @@ const Bad kBad[] = {
     BAD("y has a row for each of the step's", select_rows, out(n, 0).leading = LINNET_STEP_ROWS),
     BAD("x has a row for each wanted one", select_rows, in(n, 0).leading = LINNET_WANTED_ROWS),
     BAD("x has wanted rows", state_append, in(n, 0).leading = LINNET_WANTED_ROWS),
-    BAD("input 0 is empty", add, for (linnet_value* v : {&in(n, 0), &in(n, 1), &out(n, 0)}) v->width = v->width_s = 0),
+    BAD("input 0 is empty", add, in(n, 0).width = in(n, 0).width_s = in(n, 1).width = in(n, 1).width_s = out(n, 0).width = out(n, 0).width_s = 0),
     BAD("an unknown number of rows", select_rows, in(n, 0).leading = 9),
     // Weights.
     BAD("weight 2 (W) is i8", linear, weight(n, 2).dtype = LINNET_I8),
@@ -198,11 +240,14 @@ const Bad kBad[] = {
     BAD("state tensor 0 (of the attribute) is 24 wide, and must be 12", state_append, in(n, 0).width = 12),
     BAD("state tensor 0 (K) is 16 wide, and must be 24", attention, static const State other(16, LINNET_F16, 1); n.states[0] = &other.state),
     BAD("state tensor 0 (K) is i8; this build keeps f32 and f16", attention, static const State other(24, LINNET_I8, 1); n.states[0] = &other.state),
-    BAD("must be of kind append or window", attention, static State other(24, LINNET_F16, 1); other.state.kind = LINNET_FIXED; n.states[0] = &other.state),
+    BAD("must be of kind append or window", attention, static State other(24, LINNET_F16, 1); other.state.kind = LINNET_FIXED;
+        n.states[0] = &other.state),
     BAD("has a window of 0 positions", attention, static State other(24, LINNET_F16, 1, 7); other.state.window = 0; n.states[0] = &other.state),
     BAD("the state has 1 tensors", attention, static State other(24, LINNET_F16, 1); other.state.tensor_count = 1; n.states[0] = &other.state),
-    BAD("K must be kept in panels", attention, static State other(24, LINNET_F16, 1); other.tensors[0].layout = LINNET_STATE_ROWS; n.states[0] = &other.state),
-    BAD("V must be kept in rows", attention, static State other(24, LINNET_F16, 1); other.tensors[1].layout = LINNET_STATE_PANELS; n.states[0] = &other.state),
+    BAD("K must be kept in panels", attention, static State other(24, LINNET_F16, 1); other.tensors[0].layout = LINNET_STATE_ROWS;
+        n.states[0] = &other.state),
+    BAD("V must be kept in rows", attention, static State other(24, LINNET_F16, 1); other.tensors[1].layout = LINNET_STATE_PANELS;
+        n.states[0] = &other.state),
     BAD("has an unknown layout", state_append, static State other(24, LINNET_F16, 1); other.tensors[0].layout = 5; n.states[0] = &other.state),
 };
 
@@ -214,7 +259,8 @@ BOOST_DATA_TEST_CASE(good_nodes_plan, data::xrange(std::size(kGood)), i) {
   const Node node = kGood[i]();
   const Planned p = plan(node);
   BOOST_TEST(p.code == LINNET_OK, node.op << ": " << p.error.message);
-  for (size_t o = 0; o < node.outputs.size(); ++o) BOOST_TEST(p.plan.output_widths[o] == (node.outputs[o]->width_s ? UINT32_MAX : node.outputs[o]->width));
+  for (size_t o = 0; o < node.outputs.size(); ++o)
+    BOOST_TEST(p.plan.output_widths[o] == (node.outputs[o]->width_s ? UINT32_MAX : node.outputs[o]->width));
 }
 
 BOOST_DATA_TEST_CASE(bad_nodes_do_not, data::make(kBad), bad) {

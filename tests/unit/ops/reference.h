@@ -72,7 +72,8 @@ inline void rope(double* x, const std::vector<float>& inverse_frequencies, uint6
 }
 
 // softmax over positions [first, q's own] of one query head. k(j) and v(j) are that position's vectors.
-template <class K, class V> std::vector<double> attend(const double* q, size_t n, uint64_t first, uint64_t end, double scale, double softcap, K k, V v) {
+template <class K, class V>
+std::vector<double> attend(const double* q, size_t n, uint64_t first, uint64_t end, double scale, double softcap, K k, V v) {
   std::vector<double> scores, y(n);
   double top = -INFINITY, sum = 0;
   for (uint64_t j = first; j < end; ++j) {

@@ -13,7 +13,8 @@ namespace data = boost::unit_test::data;
 namespace {
 
 // Runs a node with one output on every instruction set and thread count, checks that all give the same bits, and returns them.
-std::vector<float> run_all(const Node& node, const std::vector<linnet_rows>& inputs, uint32_t out_rows, uint32_t width, const std::vector<linnet_segment>& segments) {
+std::vector<float> run_all(const Node& node, const std::vector<linnet_rows>& inputs, uint32_t out_rows, uint32_t width,
+                           const std::vector<linnet_segment>& segments) {
   std::vector<float> first;
   for (const char* isa : isas()) {
     for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
@@ -54,7 +55,8 @@ BOOST_DATA_TEST_CASE(activations, data::make({0, 1, 2, 3, 4}), kind) {
   const Rows in(1, n, x);
   const std::vector<float> y = run_all(Node("activation").in(n).out(n).integer("kind", kind), {in.rows}, 1, n, {segment(1)});
   double worst = 0;
-  for (uint32_t i = 0; i < n; ++i) worst = std::max(worst, std::fabs(y[i] - reference::activation(kind, x[i])) / std::max(1.0, std::fabs(static_cast<double>(x[i]))));
+  for (uint32_t i = 0; i < n; ++i)
+    worst = std::max(worst, std::fabs(y[i] - reference::activation(kind, x[i])) / std::max(1.0, std::fabs(static_cast<double>(x[i]))));
   BOOST_TEST(worst < 3e-7);
 }
 
@@ -119,11 +121,18 @@ BOOST_AUTO_TEST_CASE(rope_table_and_rope) {
         const std::vector<float> x = random_floats(rows * width, 4);
         const Rows in(rows, width, x);
         Node node("rope");
-        node.in(width).in(rotary).out(width).integer("heads", heads).integer("head_dim", head_dim).integer("rotary_dim", rotary).integer("style", pairs);
+        node.in(width)
+            .in(rotary)
+            .out(width)
+            .integer("heads", heads)
+            .integer("head_dim", head_dim)
+            .integer("rotary_dim", rotary)
+            .integer("style", pairs);
         const std::vector<float> y = run_all(node, {in.rows, table_rows.rows}, rows, width, segments);
         std::vector<double> exact = doubles(x);
         for (uint32_t t = 0; t < rows; ++t) {
-          for (uint32_t h = 0; h < heads; ++h) reference::rope(exact.data() + t * width + h * head_dim, frequencies, t < 3 ? t : 100000 + t - 3, pairs);
+          for (uint32_t h = 0; h < heads; ++h)
+            reference::rope(exact.data() + t * width + h * head_dim, frequencies, t < 3 ? t : 100000 + t - 3, pairs);
         }
         BOOST_TEST(largest_difference(y, exact) < 2e-7);
       }

@@ -11,7 +11,10 @@ using linnet::converter::compile_tokenizer;
 
 namespace {
 
-struct Refusal { std::string json, name; linnet_code code = LINNET_UNSUPPORTED; };
+struct Refusal {
+  std::string json, name;
+  linnet_code code = LINNET_UNSUPPORTED;
+};
 std::ostream& operator<<(std::ostream& out, const Refusal& r) { return out << r.name; }
 
 Json with(const char* field, Json value) { return small_tokenizer({"a", "b", "ab"}, {"a b"}, {{field, std::move(value)}}); }
@@ -31,7 +34,10 @@ Json strip(int start, int stop) { return {{"type", "Strip"}, {"content", " "}, {
 Json byte_level() { return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}}; }
 Json added(std::vector<Json> tokens) { return with("added_tokens", tokens); }
 Json processor(std::vector<Json> pieces) {
-  return with("post_processor", {{"type", "TemplateProcessing"}, {"single", pieces}, {"pair", Json::array()}, {"special_tokens", {{"a", {{"id", "a"}, {"ids", {0}}, {"tokens", {"a"}}}}}}});
+  return with("post_processor", {{"type", "TemplateProcessing"},
+                                 {"single", pieces},
+                                 {"pair", Json::array()},
+                                 {"special_tokens", {{"a", {{"id", "a"}, {"ids", {0}}, {"tokens", {"a"}}}}}}});
 }
 Json piece(const char* kind, const char* id) { return {{kind, {{"id", id}, {"type_id", 0}}}}; }
 Json edited(Json base, const char* pointer, Json value) {
@@ -48,7 +54,8 @@ const std::vector<Refusal>& refusals() {
       {with("normalizer", replace({{"String", ""}}, " ")).dump(), "normalizer Replace of an empty text"},
       {with("normalizer", type("Precompiled")).dump(), "normalizer Precompiled"},
       {with("pre_tokenizer", type("Metaspace")).dump(), "pre_tokenizer Metaspace"},
-      {with("pre_tokenizer", sequence("pretokenizers", {{{"type", "Split"}, {"pattern", {{"Regex", "x"}}}}, byte_level()})).dump(), "pre_tokenizer Split"},
+      {with("pre_tokenizer", sequence("pretokenizers", {{{"type", "Split"}, {"pattern", {{"Regex", "x"}}}}, byte_level()})).dump(),
+       "pre_tokenizer Split"},
       {with("pre_tokenizer", type("Whitespace")).dump(), "pre_tokenizer Whitespace"},
       {with("pre_tokenizer", sequence("pretokenizers", {byte_level(), byte_level()})).dump(), "a second pre_tokenizer ByteLevel"},
       {with("pre_tokenizer", byte_level()).dump(), "pre_tokenizer ByteLevel without decoder ByteLevel"},
@@ -134,8 +141,10 @@ BOOST_AUTO_TEST_CASE(holes_in_the_vocabulary) {
 
 BOOST_AUTO_TEST_CASE(sequences_are_walked) {
   const Json prepend = {{"type", "Prepend"}, {"prepend", "_"}};
-  Json file = small_tokenizer({"a", "b", "_", " "}, {}, {{"normalizer", sequence("normalizers", {sequence("normalizers", {prepend}), replace({{"String", " "}}, "_")})}});
-  file["decoder"] = sequence("decoders", {sequence("decoders", {replace({{"String", "_"}}, " ")}), sequence("decoders", {type("Fuse"), strip(1, 0)})});
+  Json file = small_tokenizer({"a", "b", "_", " "}, {},
+                              {{"normalizer", sequence("normalizers", {sequence("normalizers", {prepend}), replace({{"String", " "}}, "_")})}});
+  file["decoder"] =
+      sequence("decoders", {sequence("decoders", {replace({{"String", "_"}}, " ")}), sequence("decoders", {type("Fuse"), strip(1, 0)})});
   const TestTokenizer t(file.dump());
   BOOST_TEST(t.encode("a b") == (Ids{2, 0, 2, 1}));
   BOOST_TEST(t.decode({2, 0, 2, 1}) == "a b");
@@ -158,7 +167,9 @@ BOOST_AUTO_TEST_CASE(depth_is_limited) {
 
 BOOST_AUTO_TEST_CASE(templates_nest) {
   const auto around = [](int id) {
-    return Json{{"type", "TemplateProcessing"}, {"single", {piece("SpecialToken", "t"), piece("Sequence", "A"), piece("SpecialToken", "t")}}, {"special_tokens", {{"t", {{"id", "t"}, {"ids", {id, id}}}}}}};
+    return Json{{"type", "TemplateProcessing"},
+                {"single", {piece("SpecialToken", "t"), piece("Sequence", "A"), piece("SpecialToken", "t")}},
+                {"special_tokens", {{"t", {{"id", "t"}, {"ids", {id, id}}}}}}};
   };
   const TestTokenizer t(with("post_processor", sequence("processors", {byte_level(), around(1), around(2)})).dump());
   BOOST_TEST(t.encode("a", LINNET_ADD_SPECIAL) == (Ids{2, 2, 1, 1, 0, 1, 1, 2, 2}));

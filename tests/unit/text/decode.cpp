@@ -18,7 +18,10 @@ bool breaks_late(const TestTokenizer& t, const Ids& ids, bool skip_special) {
   for (size_t i = 0; i <= ids.size(); ++i) {
     if (i < ids.size() && !stream.shown(static_cast<uint32_t>(ids[i]))) continue;
     const int byte = i < ids.size() ? stream.byte_of(static_cast<uint32_t>(ids[i])) : -1;
-    if (byte >= 0) { run += static_cast<char>(byte); continue; }
+    if (byte >= 0) {
+      run += static_cast<char>(byte);
+      continue;
+    }
     const size_t whole = linnet::detail::utf8_valid_prefix(run);
     if (whole != 0 && whole != run.size()) return true;
     run.clear();
@@ -48,7 +51,7 @@ BOOST_AUTO_TEST_CASE(an_unfinished_character_is_flushed_as_in_a_full_decode) {
   BOOST_TEST(join(llama.stream(ids)) == llama.decode(ids));
   ids = bytes.encode("😀");
   ids.pop_back();
-  BOOST_TEST(bytes.stream(ids).back() == "\uFFFD");              // one a mistake
+  BOOST_TEST(bytes.stream(ids).back() == "\uFFFD");  // one a mistake
   BOOST_TEST(join(bytes.stream(ids)) == bytes.decode(ids));
 }
 
@@ -89,7 +92,8 @@ BOOST_AUTO_TEST_CASE(added_tokens_that_are_not_special_are_text) {
 BOOST_AUTO_TEST_CASE(normalized_added_tokens_decode_to_their_normalized_text) {
   Json word = added_token(3, " and "), control = added_token(4, "<c>", true);
   word["normalized"] = control["normalized"] = true;
-  const Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "_"}}, back = {{"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}};
+  const Json replace = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "_"}},
+             back = {{"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}};
   const TestTokenizer t(small_tokenizer({"a", "b", "_"}, {},
                                         {{"normalizer", {{"type", "Sequence"}, {"normalizers", {{{"type", "Prepend"}, {"prepend", "_"}}, replace}}}},
                                          {"decoder", {{"type", "Sequence"}, {"decoders", {back, {{"type", "Fuse"}}}}}},

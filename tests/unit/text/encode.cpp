@@ -9,14 +9,29 @@ using namespace std::string_literals;
 
 namespace {
 
-struct Mended { std::string bytes, text; };
+struct Mended {
+  std::string bytes, text;
+};
 std::ostream& operator<<(std::ostream& out, const Mended& m) { return out << Json(m.text).dump(); }
 
 // What stands for broken bytes: one U+FFFD for each longest start of a character, or single byte, that leads nowhere.
 const Mended kMended[] = {
-    {"\xE6\xAD", "\uFFFD"}, {"\xE6\xAD x", "\uFFFD x"}, {"\xFF", "\uFFFD"}, {"a\xFF\xFE z", "a\uFFFD\uFFFD z"}, {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},
-    {"\xC0\x80", "\uFFFD\uFFFD"}, {"\x80", "\uFFFD"}, {"\xF0\x9F\x98", "\uFFFD"}, {"\xF0\x9F\x98\x80\xF0\x9F", "😀\uFFFD"}, {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},
-    {"\xE0\x80\xAF", "\uFFFD\uFFFD\uFFFD"}, {"\xC3", "\uFFFD"}, {"\xC3(", "\uFFFD("}, {"é\xE9", "é\uFFFD"}, {"\xEF\xBF\xBD", "\uFFFD"}, {"\xF8\x88\x80\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD"},
+    {"\xE6\xAD", "\uFFFD"},
+    {"\xE6\xAD x", "\uFFFD x"},
+    {"\xFF", "\uFFFD"},
+    {"a\xFF\xFE z", "a\uFFFD\uFFFD z"},
+    {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},
+    {"\xC0\x80", "\uFFFD\uFFFD"},
+    {"\x80", "\uFFFD"},
+    {"\xF0\x9F\x98", "\uFFFD"},
+    {"\xF0\x9F\x98\x80\xF0\x9F", "😀\uFFFD"},
+    {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},
+    {"\xE0\x80\xAF", "\uFFFD\uFFFD\uFFFD"},
+    {"\xC3", "\uFFFD"},
+    {"\xC3(", "\uFFFD("},
+    {"é\xE9", "é\uFFFD"},
+    {"\xEF\xBF\xBD", "\uFFFD"},
+    {"\xF8\x88\x80\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD"},
 };
 
 }  // namespace

@@ -38,15 +38,21 @@ STRINGS = [
     "e\u0301 \u00e9 A\u030a", "\ud55c\uad6d\uc5b4 \u1112\u1161\u11ab", "日本語のテキスト、中文。", "สวัสดีครับ नमस्ते", "Привет, мир! Γειά", "שלום עולם مرحبا",
     "😀", "👨‍👩‍👧‍👦 👍🏽 🇫🇷🇩🇪", "a😀b😀", "\U0001f3f4\U000e0067\U000e0062\U000e007f", "ﬁ Å ①", "\ufeffbom", "\u200b\u200d\u2060",
     "a\u0000b", "\u0000", "\u0001\u0002\u001f\u007f\u0080", "\ufffd\uffff\U0010ffff", "\ue000",
-    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "==========----------......", "!!!???...'''\"\"\"", "abababababababababab the the the thethethe",
-    "def f(x):\n    return x ** 2  # square\n\n\nclass A:\n\tpass", "<div class=\"a\">&amp;</div>", "https://example.org/a?b=c&d=%20#e", "{\"k\": [1, 2.5, null]}",
-    "<s>", "</s>", "<unk>", "<|endoftext|>", "a<|endoftext|>b", "<s> a </s> b<s>", "<|endoftext", "|endoftext|>", "<0x41><0xE2>", "▁", "▁▁a▁b", "Ġthe Ċ",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "==========----------......", "!!!???...'''\"\"\"",
+    "abababababababababab the the the thethethe",
+    "def f(x):\n    return x ** 2  # square\n\n\nclass A:\n\tpass", "<div class=\"a\">&amp;</div>", "https://example.org/a?b=c&d=%20#e",
+    "{\"k\": [1, 2.5, null]}",
+    "<s>", "</s>", "<unk>", "<|endoftext|>", "a<|endoftext|>b", "<s> a </s> b<s>", "<|endoftext", "|endoftext|>", "<0x41><0xE2>", "▁", "▁▁a▁b",
+    "Ġthe Ċ",
 ]
 # For the tokenizers with many added tokens.
 STRINGS_ADDED = [
-    "<a>", "<ab>", "<a>b", "<a>bc", "<a", "<ab", "x<a>bc<a>b<a>", "left  <L>  x", "<R>   x", "a <R> \n\t b", "  <B>  ", "x<B>y", "a\u00a0<B>\u2003b", "<R><L>", "<R>  <L>",
-    "<B><B> <B>", "word", "a word here", "swordword words", "word,word;word", "wordé éword word́", "_word_ word_ 1word", "word", "word word  word", "\u0000", "a\u0000b",
-    "foo bar", "foobar", "xfoo", "a foo b", "foo", " foo", "  foo  ", "New York", "NewYork", "in New York now", "New  York", "<sp>", "a<sp>b", "<sp> <sp>", "   ", "a   b", "x" * 200,
+    "<a>", "<ab>", "<a>b", "<a>bc", "<a", "<ab", "x<a>bc<a>b<a>", "left  <L>  x", "<R>   x", "a <R> \n\t b", "  <B>  ", "x<B>y", "a\u00a0<B>\u2003b",
+    "<R><L>", "<R>  <L>",
+    "<B><B> <B>", "word", "a word here", "swordword words", "word,word;word", "wordé éword word́", "_word_ word_ 1word", "word", "word word  word",
+    "\u0000", "a\u0000b",
+    "foo bar", "foobar", "xfoo", "a foo b", "foo", " foo", "  foo  ", "New York", "NewYork", "in New York now", "New  York", "<sp>", "a<sp>b",
+    "<sp> <sp>", "   ", "a   b", "x" * 200,
     "y" + "x" * 200 + "x", "<a><L><R><B><sp>", "été", "l'été été.", "foo<sp>foo", "foo <sp> foo", "café", "a café b", "<n>", " <n> ", "a<n>b<n>",
 ]
 
@@ -60,7 +66,8 @@ def bytelevel():
     t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     t.decoder = decoders.ByteLevel()
     t.post_processor = processors.ByteLevel(trim_offsets=False)
-    t.train_from_iterator(TEXT, trainers.BpeTrainer(vocab_size=480, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    t.train_from_iterator(TEXT, trainers.BpeTrainer(vocab_size=480, special_tokens=["<|endoftext|>"],
+                                                    initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
     return t
 
 
@@ -69,7 +76,8 @@ def llama():
     t.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     t.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")  # while it is trained
     special = ["<unk>", "<s>", "</s>"]
-    t.train_from_iterator(LATIN, trainers.BpeTrainer(vocab_size=500, special_tokens=special + [f"<0x{b:02X}>" for b in range(256)], show_progress=False))
+    t.train_from_iterator(LATIN, trainers.BpeTrainer(vocab_size=500, special_tokens=special + [f"<0x{b:02X}>" for b in range(256)],
+                                                     show_progress=False))
     t.pre_tokenizer = None
     t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     t.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)])
@@ -80,12 +88,14 @@ def added_tokens():
     t = Tokenizer(models.BPE())
     t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     t.decoder = decoders.ByteLevel()
-    t.train_from_iterator(TEXT, trainers.BpeTrainer(vocab_size=330, special_tokens=["<s>", "</s>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
-    t.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True),
-                                            processors.TemplateProcessing(single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 1)])])
-    t.add_tokens([added("<a>"), added("<a>b", normalized=True), added("<a>bc"), added("<ab>"), added("<L>", lstrip=True), added("<R>", rstrip=True), added("<B>", lstrip=True, rstrip=True),
-                  added("word", single_word=True), added("foo", single_word=True, normalized=True), added("New York", normalized=True), added("été", single_word=True), added("\u0000"),
-                  added("x" * 200), added("   "), added("café", normalized=True, lstrip=True)])
+    t.train_from_iterator(TEXT, trainers.BpeTrainer(vocab_size=330, special_tokens=["<s>", "</s>"],
+                                                    initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    template = processors.TemplateProcessing(single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 1)])
+    t.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=True), template])
+    t.add_tokens([added("<a>"), added("<a>b", normalized=True), added("<a>bc"), added("<ab>"), added("<L>", lstrip=True), added("<R>", rstrip=True),
+                  added("<B>", lstrip=True, rstrip=True), added("word", single_word=True), added("foo", single_word=True, normalized=True),
+                  added("New York", normalized=True), added("été", single_word=True), added("\u0000"), added("x" * 200), added("   "),
+                  added("café", normalized=True, lstrip=True)])
     t.add_special_tokens([added("<sp>"), added("<n>", normalized=True, rstrip=True)])
     return t
 
@@ -97,8 +107,9 @@ def pieces():
     t.train_from_iterator(LATIN, trainers.BpeTrainer(vocab_size=260, special_tokens=["<unk>", "<s>", "</s>"], show_progress=False))
     t.pre_tokenizer = None
     t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse()])
-    t.add_tokens([added("<a>"), added("<a>b", normalized=True), added("<a>bc"), added("<L>", lstrip=True), added("<R>", rstrip=True), added("<B>", lstrip=True, rstrip=True, normalized=True),
-                  added("word", single_word=True), added("foo", single_word=True, normalized=True), added("New York", normalized=True), added("New"), added("café", normalized=True)])
+    t.add_tokens([added("<a>"), added("<a>b", normalized=True), added("<a>bc"), added("<L>", lstrip=True), added("<R>", rstrip=True),
+                  added("<B>", lstrip=True, rstrip=True, normalized=True), added("word", single_word=True),
+                  added("foo", single_word=True, normalized=True), added("New York", normalized=True), added("New"), added("café", normalized=True)])
     t.add_special_tokens([added("<sp>"), added("<n>", normalized=True)])
     return t
 
@@ -124,7 +135,8 @@ def expected(t, strings, seed):
         ids, all_ids, plain = encode(t, text, False, True), encode(t, text, True, True), encode(t, text, False, False)
         if None in (ids, all_ids, plain):
             continue
-        cases.append(dict(text=text, ids=ids, ids_with_special=all_ids, ids_plain=plain, decoded=t.decode(all_ids, skip_special_tokens=False), decoded_skip_special=t.decode(all_ids)))
+        cases.append(dict(text=text, ids=ids, ids_with_special=all_ids, ids_plain=plain, decoded=t.decode(all_ids, skip_special_tokens=False),
+                          decoded_skip_special=t.decode(all_ids)))
     rnd = random.Random(seed)
     size = max(t.get_vocab().values()) + 1
     odd = sorted(t.get_added_tokens_decoder()) + sorted(i for token, i in t.get_vocab().items() if token.startswith("<0x") or len(token) == 1)
@@ -136,7 +148,8 @@ def expected(t, strings, seed):
 
 def main():
     os.makedirs(HERE, exist_ok=True)
-    for name, make, strings in (("bytelevel", bytelevel, STRINGS), ("llama", llama, STRINGS), ("added", added_tokens, STRINGS[:30] + STRINGS_ADDED), ("pieces", pieces, STRINGS[:45] + STRINGS_ADDED)):
+    for name, make, strings in (("bytelevel", bytelevel, STRINGS), ("llama", llama, STRINGS), ("added", added_tokens, STRINGS[:30] + STRINGS_ADDED),
+                                ("pieces", pieces, STRINGS[:45] + STRINGS_ADDED)):
         t = make()
         with open(os.path.join(HERE, name + ".json"), "w", encoding="utf-8") as f:
             json.dump(json.loads(t.to_str()), f, ensure_ascii=False, separators=(",", ":"))

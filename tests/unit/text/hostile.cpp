@@ -13,11 +13,16 @@ namespace {
 
 // A copy of a good section that can be written into.
 struct Edit {
-  explicit Edit(const std::string& bytes) : section(bytes), root(flatbuffers::GetMutableRoot<flatbuffers::Table>(section.data)), t(format::GetTokenizer(section.data)) {}
+  explicit Edit(const std::string& bytes)
+      : section(bytes), root(flatbuffers::GetMutableRoot<flatbuffers::Table>(section.data)), t(format::GetTokenizer(section.data)) {}
   template <typename T, typename V>
-  void set(const flatbuffers::Vector<T>* vector, uint32_t i, V value) { reinterpret_cast<V*>(const_cast<uint8_t*>(vector->Data()))[i] = value; }
+  void set(const flatbuffers::Vector<T>* vector, uint32_t i, V value) {
+    reinterpret_cast<V*>(const_cast<uint8_t*>(vector->Data()))[i] = value;
+  }
   template <typename T>
-  void length(const flatbuffers::Vector<T>* vector, uint32_t n) { std::memcpy(const_cast<uint8_t*>(vector->Data()) - 4, &n, 4); }
+  void length(const flatbuffers::Vector<T>* vector, uint32_t n) {
+    std::memcpy(const_cast<uint8_t*>(vector->Data()) - 4, &n, 4);
+  }
   template <typename V>
   void scalar(flatbuffers::voffset_t field, V value) {
     uint8_t* at = root->GetAddressOf(field);
@@ -25,7 +30,9 @@ struct Edit {
     std::memcpy(at, &value, sizeof value);
   }
   format::MergeSlot* merge(uint32_t i) { return const_cast<format::MergeSlot*>(t->merge_slots()->Get(i)); }
-  flatbuffers::Table* step(const flatbuffers::Vector<flatbuffers::Offset<format::Step>>* steps, uint32_t i) { return reinterpret_cast<flatbuffers::Table*>(const_cast<format::Step*>(steps->Get(i))); }
+  flatbuffers::Table* step(const flatbuffers::Vector<flatbuffers::Offset<format::Step>>* steps, uint32_t i) {
+    return reinterpret_cast<flatbuffers::Table*>(const_cast<format::Step*>(steps->Get(i)));
+  }
   Section section;
   flatbuffers::Table* root;
   const format::Tokenizer* t;
@@ -41,13 +48,15 @@ std::string compiled(const std::string& name) {
   if (name != "renamed") return linnet::converter::compile_tokenizer(read_data(name + ".json"), "");
   Json tokens = {added_token(1, "x"), added_token(2, "y")};
   for (Json& t : tokens) t["normalized"] = true;
-  return linnet::converter::compile_tokenizer(small_tokenizer({"a"}, {}, {{"normalizer", {{"type", "Prepend"}, {"prepend", "_"}}}, {"added_tokens", tokens}}).dump(), "");
+  return linnet::converter::compile_tokenizer(
+      small_tokenizer({"a"}, {}, {{"normalizer", {{"type", "Prepend"}, {"prepend", "_"}}}, {"added_tokens", tokens}}).dump(), "");
 }
 
 // Everything that can be done with a tokenizer.
 void use(const Tokenizer& t) {
   const auto& s = t.section();
-  for (const std::string& text : {std::string("The linnet's <a>b <B> word  sang\n\n 12345 "), std::string("a\0\xFF\xE2\x96", 5), std::string(300, ' '), std::string("New York foo <s> café 😀"), std::string(700, 'a')})
+  for (const std::string& text : {std::string("The linnet's <a>b <B> word  sang\n\n 12345 "), std::string("a\0\xFF\xE2\x96", 5),
+                                  std::string(300, ' '), std::string("New York foo <s> café 😀"), std::string(700, 'a')})
     for (uint32_t flags = 0; flags < 4; ++flags) {
       linnet::detail::Vec<int32_t> ids;
       linnet_error error{};
@@ -69,25 +78,55 @@ void use(const Tokenizer& t) {
 }
 
 using T = format::Tokenizer;
-struct Corruption { const char* what; const char* base; void (*change)(Edit&); };
+struct Corruption {
+  const char* what;
+  const char* base;
+  void (*change)(Edit&);
+};
 const Corruption kCorruptions[] = {
     {"end beyond the blob", "llama", [](Edit& e) { e.set(e.t->ends(), 7, uint32_t{1} << 30); }},
     {"end before the last", "llama", [](Edit& e) { e.set(e.t->ends(), 7, 0u); }},
-    {"ends do not reach the blob's end", "llama", [](Edit& e) { e.set(e.t->ends(), e.t->ends()->size() - 1, e.t->ends()->Get(e.t->ends()->size() - 2)); }},
+    {"ends do not reach the blob's end", "llama",
+     [](Edit& e) { e.set(e.t->ends(), e.t->ends()->size() - 1, e.t->ends()->Get(e.t->ends()->size() - 2)); }},
     {"fewer flags than tokens", "llama", [](Edit& e) { e.length(e.t->flags(), 3); }},
     {"unknown token flag", "llama", [](Edit& e) { e.set(e.t->flags(), 5, uint8_t{0x41}); }},
     {"a hole with text", "llama", [](Edit& e) { e.set(e.t->flags(), 5, uint8_t{0}); }},
     {"vector longer than the file", "llama", [](Edit& e) { e.length(e.t->ends(), 0x7FFFFFFF); }},
     {"vector length that wraps", "llama", [](Edit& e) { e.length(e.t->merge_slots(), 0x10000001); }},
-    {"token id beyond the vocabulary", "llama", [](Edit& e) { for (uint32_t i = 0; i < e.t->token_slots()->size(); ++i) if (e.t->token_slots()->Get(i) != 0xFFFFFFFF) e.set(e.t->token_slots(), i, 500u); }},
-    {"token table without an empty slot", "llama", [](Edit& e) { for (uint32_t i = 0; i < e.t->token_slots()->size(); ++i) e.set(e.t->token_slots(), i, 3u); }},
-    {"token table with a long run", "llama", [](Edit& e) { for (uint32_t i = 0; i < 512; ++i) e.set(e.t->token_slots(), i, 3u); }},
+    {"token id beyond the vocabulary", "llama",
+     [](Edit& e) {
+       for (uint32_t i = 0; i < e.t->token_slots()->size(); ++i)
+         if (e.t->token_slots()->Get(i) != 0xFFFFFFFF) e.set(e.t->token_slots(), i, 500u);
+     }},
+    {"token table without an empty slot", "llama",
+     [](Edit& e) {
+       for (uint32_t i = 0; i < e.t->token_slots()->size(); ++i) e.set(e.t->token_slots(), i, 3u);
+     }},
+    {"token table with a long run", "llama",
+     [](Edit& e) {
+       for (uint32_t i = 0; i < 512; ++i) e.set(e.t->token_slots(), i, 3u);
+     }},
     {"token table not a power of two", "llama", [](Edit& e) { e.length(e.t->token_slots(), e.t->token_slots()->size() - 1); }},
     {"empty token table", "llama", [](Edit& e) { e.length(e.t->token_slots(), 0); }},
-    {"merge left beyond", "llama", [](Edit& e) { for (uint32_t i = 0; i < e.t->merge_slots()->size(); ++i) if (e.merge(i)->left() != 0xFFFFFFFF) *e.merge(i) = {500, 1, 1, 1}; }},
-    {"merge right beyond", "llama", [](Edit& e) { for (uint32_t i = 0; i < e.t->merge_slots()->size(); ++i) if (e.merge(i)->left() != 0xFFFFFFFF) *e.merge(i) = {1, 0xFFFFFFFF, 1, 1}; }},
-    {"merge result beyond", "llama", [](Edit& e) { for (uint32_t i = 0; i < e.t->merge_slots()->size(); ++i) if (e.merge(i)->left() != 0xFFFFFFFF) *e.merge(i) = {1, 1, 1, 0xFFFFFFFE}; }},
-    {"merge table without an empty slot", "llama", [](Edit& e) { for (uint32_t i = 0; i < e.t->merge_slots()->size(); ++i) *e.merge(i) = {1, 1, 1, 1}; }},
+    {"merge left beyond", "llama",
+     [](Edit& e) {
+       for (uint32_t i = 0; i < e.t->merge_slots()->size(); ++i)
+         if (e.merge(i)->left() != 0xFFFFFFFF) *e.merge(i) = {500, 1, 1, 1};
+     }},
+    {"merge right beyond", "llama",
+     [](Edit& e) {
+       for (uint32_t i = 0; i < e.t->merge_slots()->size(); ++i)
+         if (e.merge(i)->left() != 0xFFFFFFFF) *e.merge(i) = {1, 0xFFFFFFFF, 1, 1};
+     }},
+    {"merge result beyond", "llama",
+     [](Edit& e) {
+       for (uint32_t i = 0; i < e.t->merge_slots()->size(); ++i)
+         if (e.merge(i)->left() != 0xFFFFFFFF) *e.merge(i) = {1, 1, 1, 0xFFFFFFFE};
+     }},
+    {"merge table without an empty slot", "llama",
+     [](Edit& e) {
+       for (uint32_t i = 0; i < e.t->merge_slots()->size(); ++i) *e.merge(i) = {1, 1, 1, 1};
+     }},
     {"merge table of three slots", "llama", [](Edit& e) { e.length(e.t->merge_slots(), 3); }},
     {"unk beyond", "llama", [](Edit& e) { e.scalar<uint32_t>(T::VT_UNK, 500); }},
     {"template id beyond", "llama", [](Edit& e) { e.set(e.t->before(), 0, 0xFFFFFFFFu); }},
@@ -110,10 +149,24 @@ const Corruption kCorruptions[] = {
     {"string not UTF-8", "llama", [](Edit& e) { e.set(e.t->strings(), 0, uint8_t{0xFF}); }},
     {"unknown pre-tokenizer", "bytelevel", [](Edit& e) { e.step(e.t->pre_tokenizers(), 0)->SetField<uint32_t>(format::Step::VT_FLAGS, 0x100, 0); }},
     {"decoder of another vocabulary", "bytelevel", [](Edit& e) { e.length(e.t->pre_tokenizers(), 0); }},
-    {"decoder steps out of order", "llama", [](Edit& e) { std::swap(*const_cast<uint32_t*>(reinterpret_cast<const uint32_t*>(e.t->decoders()->Data())), *(const_cast<uint32_t*>(reinterpret_cast<const uint32_t*>(e.t->decoders()->Data())) + 1)); }},
-    {"strip without fuse", "llama", [](Edit& e) { e.step(e.t->decoders(), 2)->SetField<uint8_t>(format::Step::VT_KIND, 3, 0); e.length(e.t->decoders(), 1); e.step(e.t->decoders(), 0)->SetField<uint8_t>(format::Step::VT_KIND, 4, 0); }},
-    {"a step with a string that is not there", "llama", [](Edit& e) { e.step(e.t->normalizers(), 1)->SetField<uint32_t>(format::Step::VT_TEXT, 99, 0); }},
-    {"a replace of nothing", "llama", [](Edit& e) { e.set(e.t->string_ends(), 0, 0u); e.step(e.t->normalizers(), 1)->SetField<uint32_t>(format::Step::VT_TEXT, 0, 0); }},
+    {"decoder steps out of order", "llama",
+     [](Edit& e) {
+       std::swap(*const_cast<uint32_t*>(reinterpret_cast<const uint32_t*>(e.t->decoders()->Data())),
+                 *(const_cast<uint32_t*>(reinterpret_cast<const uint32_t*>(e.t->decoders()->Data())) + 1));
+     }},
+    {"strip without fuse", "llama",
+     [](Edit& e) {
+       e.step(e.t->decoders(), 2)->SetField<uint8_t>(format::Step::VT_KIND, 3, 0);
+       e.length(e.t->decoders(), 1);
+       e.step(e.t->decoders(), 0)->SetField<uint8_t>(format::Step::VT_KIND, 4, 0);
+     }},
+    {"a step with a string that is not there", "llama",
+     [](Edit& e) { e.step(e.t->normalizers(), 1)->SetField<uint32_t>(format::Step::VT_TEXT, 99, 0); }},
+    {"a replace of nothing", "llama",
+     [](Edit& e) {
+       e.set(e.t->string_ends(), 0, 0u);
+       e.step(e.t->normalizers(), 1)->SetField<uint32_t>(format::Step::VT_TEXT, 0, 0);
+     }},
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_of_260k_with_800k_merges_is_written_and_read) 
   json += "},\"merges\":[";
   size_t merges = 0;
   for (size_t i = 0; i < kTokens && merges < kMerges; ++i)
-    for (size_t k = 1; k < tokens[i].size() && merges < kMerges; ++k) json += (merges++ ? ",\"" : "\"") + tokens[i].substr(0, k) + " " + tokens[i].substr(k) + "\"";
+    for (size_t k = 1; k < tokens[i].size() && merges < kMerges; ++k)
+      json += (merges++ ? ",\"" : "\"") + tokens[i].substr(0, k) + " " + tokens[i].substr(k) + "\"";
   json += "]}}";
   BOOST_TEST_REQUIRE(merges == kMerges);
   const TestTokenizer t(json);

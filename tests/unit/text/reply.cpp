@@ -16,7 +16,11 @@ namespace {
 // Allocations are counted; the standard one does the work.
 size_t allocations = 0;
 linnet_allocator counting() {
-  return {[](void*, size_t size, size_t alignment) { ++allocations; return linnet::detail::malloc_alloc(nullptr, size, alignment); }, linnet::detail::malloc_free, nullptr};
+  return {[](void*, size_t size, size_t alignment) {
+            ++allocations;
+            return linnet::detail::malloc_alloc(nullptr, size, alignment);
+          },
+          linnet::detail::malloc_free, nullptr};
 }
 
 // A session that draws what the script says and remembers what it was fed.
@@ -24,7 +28,7 @@ struct Script {
   Ids draws, fed;
   size_t context = 1000, drawn = 0, feeds = 0;
   linnet_code feed_error = LINNET_OK, sample_error = LINNET_OK;  // once
-  size_t feed_error_after = 0;                                    // tokens of that feed that still go in
+  size_t feed_error_after = 0;                                   // tokens of that feed that still go in
   const volatile int* watched = nullptr;
 
   static Script& of(void* c) { return *static_cast<Script*>(c); }
@@ -32,7 +36,10 @@ struct Script {
     Script& s = of(c);
     ++s.feeds;
     for (size_t i = 0; i < count; ++i) {
-      if (s.feed_error && i == s.feed_error_after) { error->code = std::exchange(s.feed_error, LINNET_OK); return error->code; }
+      if (s.feed_error && i == s.feed_error_after) {
+        error->code = std::exchange(s.feed_error, LINNET_OK);
+        return error->code;
+      }
       if (s.fed.size() == s.context) return error->code = LINNET_CONTEXT_FULL;
       s.fed.push_back(tokens[i]);
     }
@@ -58,7 +65,9 @@ const TestTokenizer& letters() {
     std::vector<std::string> tokens;
     for (char c = 'a'; c <= 'z'; ++c) tokens.emplace_back(1, c);
     for (const char* s : {" ", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>"}) tokens.emplace_back(s);
-    const Json decoders = {{"type", "Sequence"}, {"decoders", {{{"type", "ByteFallback"}}, {{"type", "Fuse"}}, {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}};
+    const Json decoders = {
+        {"type", "Sequence"},
+        {"decoders", {{{"type", "ByteFallback"}}, {{"type", "Fuse"}}, {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}};
     return TestTokenizer(small_tokenizer(tokens, {}, {{"decoder", decoders}, {"added_tokens", {added_token(kControl, "<c>", true)}}}).dump());
   }();
   return t;
@@ -85,7 +94,9 @@ struct Fixture {
     script.context = context;
     BOOST_TEST_REQUIRE(reply.prepare(nullptr) == LINNET_OK);
   }
-  Reply make(bool text, size_t context) { return Reply(counting(), script.session(), ReplyLimits{context, 50, kEnds, 2}, text ? &letters().core.section() : nullptr); }
+  Reply make(bool text, size_t context) {
+    return Reply(counting(), script.session(), ReplyLimits{context, 50, kEnds, 2}, text ? &letters().core.section() : nullptr);
+  }
   linnet_code begin(const Ids& prompt, const linnet_write_options& o) { return reply.begin(prompt.data(), prompt.size(), o, &error); }
   // All pieces; finish and code say how it ended.
   std::vector<std::string> run() {

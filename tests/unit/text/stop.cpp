@@ -21,7 +21,10 @@ StopFilter make(const std::vector<std::string>& stops) {
 }
 
 // What each piece lets through, and, if nothing stopped it, what the end lets through.
-struct Shown { std::vector<std::string> pieces; bool stopped = false; };
+struct Shown {
+  std::vector<std::string> pieces;
+  bool stopped = false;
+};
 Shown run(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
   StopFilter filter = make(stops);
   Shown shown;
@@ -38,7 +41,10 @@ Shown run(const std::vector<std::string>& stops, const std::vector<std::string>&
   return shown;
 }
 
-struct Case { std::vector<std::string> stops, pieces, shown; bool stopped; };
+struct Case {
+  std::vector<std::string> stops, pieces, shown;
+  bool stopped;
+};
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   for (const auto& s : c.stops) out << '"' << s << "\" ";
   for (const auto& s : c.pieces) out << '|' << s;
@@ -47,17 +53,17 @@ std::ostream& operator<<(std::ostream& out, const Case& c) {
 
 const Case kCases[] = {
     {{}, {"a", "b"}, {"a", "b", ""}, false},
-    {{"END"}, {"one ", "E", "N", "D", "x"}, {"one ", "", "", ""}, true},                 // over several tokens
-    {{"END"}, {"one ENDING"}, {"one "}, true},                                            // inside a token
-    {{"aab"}, {"a", "a", "a", "b"}, {"", "", "a", ""}, true},                             // the match begins later than it seemed
+    {{"END"}, {"one ", "E", "N", "D", "x"}, {"one ", "", "", ""}, true},  // over several tokens
+    {{"END"}, {"one ENDING"}, {"one "}, true},                            // inside a token
+    {{"aab"}, {"a", "a", "a", "b"}, {"", "", "a", ""}, true},             // the match begins later than it seemed
     {{"aab"}, {"aaab"}, {"a"}, true},
-    {{"END"}, {"E", "N", "x"}, {"", "", "ENx", ""}, false},                               // a false beginning
-    {{"END"}, {"oneEN"}, {"one", "EN"}, false},                                           // ... at the end
+    {{"END"}, {"E", "N", "x"}, {"", "", "ENx", ""}, false},  // a false beginning
+    {{"END"}, {"oneEN"}, {"one", "EN"}, false},              // ... at the end
     {{"\n\n"}, {"a\n", "b\n", "\n"}, {"a", "\nb", ""}, true},
-    {{"abcd", "bc"}, {"abcd"}, {"a"}, true},                                              // the first to be completed
+    {{"abcd", "bc"}, {"abcd"}, {"a"}, true},  // the first to be completed
     {{"abcd", "bc"}, {"a", "b", "c"}, {"", "", "a"}, true},
-    {{"bcd", "abcd"}, {"abcd"}, {""}, true},                                              // both at one place: the longer
-    {{"xay", "ab"}, {"xa", "b"}, {"", "x"}, true},                                        // one gives way to the other
+    {{"bcd", "abcd"}, {"abcd"}, {""}, true},        // both at one place: the longer
+    {{"xay", "ab"}, {"xa", "b"}, {"", "x"}, true},  // one gives way to the other
     {{"é"}, {"caf", "é", "x"}, {"caf", ""}, true},
     {{"aa"}, {"ba"}, {"b", "a"}, false},
     {{"ababc"}, {"abababc"}, {"ab"}, true},
@@ -95,7 +101,11 @@ BOOST_AUTO_TEST_CASE(random_texts_against_the_definition) {
         size_t longest = 0;
         for (const auto& s : stops)
           if (text.ends_with(s)) longest = std::max(longest, s.size());
-        if (longest) { text.resize(text.size() - longest); stopped = true; break; }
+        if (longest) {
+          text.resize(text.size() - longest);
+          stopped = true;
+          break;
+        }
       }
       size_t held = 0;
       for (const auto& s : stops)

@@ -26,7 +26,9 @@ inline std::string read_data(const std::string& name) {
 
 // Bytes of a section where a section lies: on 8 bytes, in memory of just its size, so that a sanitizer sees a step beyond.
 struct Section {
-  explicit Section(std::string_view bytes) : size(bytes.size()), data(static_cast<uint8_t*>(::operator new(size, std::align_val_t(16)))) { std::memcpy(data, bytes.data(), size); }
+  explicit Section(std::string_view bytes) : size(bytes.size()), data(static_cast<uint8_t*>(::operator new(size, std::align_val_t(16)))) {
+    std::memcpy(data, bytes.data(), size);
+  }
   ~Section() { ::operator delete(data, std::align_val_t(16)); }
   Section(const Section&) = delete;
   size_t size;
@@ -34,7 +36,8 @@ struct Section {
 };
 
 struct TestTokenizer {
-  explicit TestTokenizer(const std::string& json, const std::string& config = "") : section(converter::compile_tokenizer(json, config)), core(detail::allocator_or_malloc(nullptr)) {
+  explicit TestTokenizer(const std::string& json, const std::string& config = "")
+      : section(converter::compile_tokenizer(json, config)), core(detail::allocator_or_malloc(nullptr)) {
     linnet_error error{};
     if (core.open(section.data, section.size, &error)) throw std::runtime_error(error.message);
   }
@@ -78,18 +81,27 @@ inline std::string join(const std::vector<std::string>& pieces) {
 }
 
 // A tokenizer.json of characters: tokens numbered in order, merges as "a b". Fields of `changes` replace those of the file.
-inline Json small_tokenizer(const std::vector<std::string>& tokens, const std::vector<std::string>& merges = {}, const Json& changes = Json::object()) {
+inline Json small_tokenizer(const std::vector<std::string>& tokens, const std::vector<std::string>& merges = {},
+                            const Json& changes = Json::object()) {
   Json vocab = Json::object();
   for (size_t i = 0; i < tokens.size(); ++i) vocab[tokens[i]] = i;
-  Json root = {{"version", "1.0"}, {"truncation", nullptr}, {"padding", nullptr}, {"added_tokens", Json::array()}, {"normalizer", nullptr}, {"pre_tokenizer", nullptr},
-               {"post_processor", nullptr}, {"decoder", {{"type", "Fuse"}}}, {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges}}}};
+  Json root = {{"version", "1.0"},
+               {"truncation", nullptr},
+               {"padding", nullptr},
+               {"added_tokens", Json::array()},
+               {"normalizer", nullptr},
+               {"pre_tokenizer", nullptr},
+               {"post_processor", nullptr},
+               {"decoder", {{"type", "Fuse"}}},
+               {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges}}}};
   for (const auto& [key, value] : changes.items())
     if (key == "model") root["model"].update(value);
     else root[key] = value;
   return root;
 }
 inline Json added_token(uint32_t id, const std::string& content, bool special = false) {
-  return {{"id", id}, {"content", content}, {"special", special}, {"lstrip", false}, {"rstrip", false}, {"single_word", false}, {"normalized", false}};
+  return {{"id", id},        {"content", content},   {"special", special}, {"lstrip", false},
+          {"rstrip", false}, {"single_word", false}, {"normalized", false}};
 }
 
 inline const char* const kTokenizers[] = {"bytelevel", "llama", "added", "pieces"};
