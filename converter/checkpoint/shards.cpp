@@ -60,7 +60,7 @@ void read_shards(const std::string& folder, std::vector<FileMap>* files, std::ve
   }
   for (auto& [shard, number] : shards) {
     if (!is_there(folder + "/" + shard)) {
-      const auto first = std::find_if(map.begin(), map.end(), [&](const auto& entry) { return entry.second == shard; });
+      const auto first = std::find_if(map.begin(), map.end(), [&name = shard](const auto& entry) { return entry.second == name; });
       fail(LINNET_BAD_FILE, "shard ", shown(shard), ", which ", kIndexFile, " names for tensor ", shown(first->first), ", is missing from ",
            shown(folder), ": download the checkpoint again");
     }
