@@ -12,9 +12,10 @@ below, so nothing is downloaded and nothing is borrowed.  It does four things:
 
 Usage:
 
-    python train_linnet_tales.py --out linnet-tales              # the shipped model
-    python train_linnet_tales.py --out /tmp/quick --steps 200    # a quick trial
-    python train_linnet_tales.py --print 5                       # only tell five tales
+    python train_linnet_tales.py --out linnet-tales --stop 750    # the shipped model
+    python train_linnet_tales.py --out linnet-tales               # the whole training
+    python train_linnet_tales.py --out quick --steps 200          # a quick trial
+    python train_linnet_tales.py --print 5                        # only tell five tales
 
 Everything is seeded and runs on one thread, so the same versions on the same kind
 of processor give the same model.  The shipped model was made with
@@ -1309,6 +1310,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--out", default="linnet-tales", help="folder for the model (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=1500, help="training steps (default: %(default)s)")
+    parser.add_argument("--stop", type=int, default=0, metavar="N",
+                        help="stop after N of the steps, as planned for all of them (default: do them all)")
     parser.add_argument("--tales", type=int, default=20000, help="number of tales to tell (default: %(default)s)")
     parser.add_argument("--vocabulary", type=int, default=2048, help="tokens in the vocabulary (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=8, help="rows in a batch (default: %(default)s)")
@@ -1397,7 +1400,8 @@ def main():
     model.train()
     rows, begun = [], time.time()
     recent = None
-    for step in range(args.steps):
+    stop = min(args.stop or args.steps, args.steps)
+    for step in range(stop):
         if len(rows) < args.batch:
             rng.shuffle(coded)
             rows = pack(coded, eos, context + 1, rng)
@@ -1417,10 +1421,10 @@ def main():
         recent = mean if recent is None else 0.98 * recent + 0.02 * mean
         if step % 50 == 49:
             print(f"step {step + 1}  loss {recent:.4f}  {time.time() - begun:.0f} s", flush=True)
-        if step % 250 == 249 and step + 1 < args.steps:
+        if step % 250 == 249 and step + 1 < stop:
             print(held_out_loss(), flush=True)
             save()
-    print(f"{held_out_loss()}; {args.steps} steps, {time.time() - begun:.0f} s", flush=True)
+    print(f"{held_out_loss()}; {stop} steps, {time.time() - begun:.0f} s", flush=True)
     save()
 
 

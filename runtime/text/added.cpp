@@ -100,7 +100,7 @@ bool AddedSplitter::next(AddedPiece* piece, linnet_code* code, linnet_error* err
       if (start > stop) stop = start;  // its own text was stripped away already: the token stands, and takes nothing
     }
     if (flags & kAddedRstrip) stop = spaces_after(stop);
-    const AddedPiece token{true, list_.ids[entry], text_.substr(start, stop - start)};
+    const AddedPiece token{true, list_.ids[entry], {text_.data() + start, stop - start}};
     const size_t from = emitted_;
     emitted_ = stop;
     if (from >= start) {

@@ -140,7 +140,7 @@ linnet_code WordCharacters::contains(std::string_view text, size_t at, bool* yes
   Matcher matcher;
   if (const auto code = matcher.prepare(pattern_, error)) return code;
   size_t start, end;
-  return matcher.find(text.substr(at, utf8_length(c)), 0, yes, &start, &end, error);
+  return matcher.find({text.data() + at, utf8_length(c)}, 0, yes, &start, &end, error);
 }
 
 }  // namespace linnet::detail

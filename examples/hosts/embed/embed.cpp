@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   if (!runner) return report(runner.error());
 
   linnet::Writer writer(*runner);
-  auto reply = writer.complete(argv[2], {.max_tokens = 200, .temperature = 0.8f, .top_p = 0.95f, .seed = 7, .cancel = &stop});
+  auto reply = writer.complete(argv[2], {.max_tokens = 200, .cancel = &stop});
   while (auto text = reply.next()) std::cout << *text << std::flush;  // whole characters only
   std::cout << "\n";
 

@@ -43,7 +43,8 @@ LINNET_API linnet_registry* linnet_builtin_registry(void);
 /* Opens and verifies a file. UTF-8 path. */
 LINNET_API linnet_code linnet_model_open(const char* path, const linnet_model_options* options, linnet_model** out, linnet_error* error);
 /* The same over bytes that the caller keeps unchanged until the model is gone. data must be 64-byte aligned unless load is COPY. */
-LINNET_API linnet_code linnet_model_open_memory(const void* data, size_t bytes, const linnet_model_options* options, linnet_model** out, linnet_error* error);
+LINNET_API linnet_code linnet_model_open_memory(const void* data, size_t bytes, const linnet_model_options* options, linnet_model** out,
+                                                linnet_error* error);
 LINNET_API void linnet_model_retain(linnet_model* model);
 LINNET_API void linnet_model_release(linnet_model* model);   /* NULL is allowed, as in every release */
 /* Hashes every tensor; LINNET_BAD_FILE names the first damaged one. */
@@ -58,11 +59,13 @@ typedef struct linnet_model_info {
   uint32_t vocabulary;
   int64_t context_trained, context_limit;   /* -1: not said */
   int64_t bos, pad;                         /* -1: none */
-  const uint32_t* eos; uint32_t eos_count;
+  const uint32_t* eos;
+  uint32_t eos_count;
   float temperature, top_p, repetition_penalty;  /* the checkpoint's sampling defaults; negative: not said */
   int64_t top_k;
   uint32_t functions, values, nodes, tensors, states;  /* of the whole graph, for the listing calls */
-  const void* tokenizer; uint64_t tokenizer_bytes;     /* the verified tokenizer section; 0 bytes if there is none */
+  const void* tokenizer;
+  uint64_t tokenizer_bytes;     /* the verified tokenizer section; 0 bytes if there is none */
 } linnet_model_info;
 
 LINNET_API void linnet_model_get_info(const linnet_model* model, linnet_model_info* out);   /* set out->size first */
@@ -78,7 +81,14 @@ LINNET_API const linnet_tensor* linnet_model_tensor(const linnet_model* model, u
 LINNET_API const linnet_state* linnet_model_state(const linnet_model* model, uint32_t index);
 LINNET_API const linnet_value* linnet_model_value(const linnet_model* model, uint32_t index);
 /* args: inputs, outputs, weights, states of the node as ids (values from the function's first); 0xFFFFFFFF absent. body: function id or -1. */
-typedef struct linnet_node_listing { const char* op; uint32_t version; uint32_t inputs, outputs, weights, states, attrs; const uint32_t* args; const linnet_attr* attributes; int64_t body; } linnet_node_listing;
+typedef struct linnet_node_listing {
+  const char* op;
+  uint32_t version;
+  uint32_t inputs, outputs, weights, states, attrs;
+  const uint32_t* args;
+  const linnet_attr* attributes;
+  int64_t body;
+} linnet_node_listing;
 LINNET_API linnet_code linnet_model_node(const linnet_model* model, uint32_t index, linnet_node_listing* out);
 
 /* ---- Runner: memory and threads, planned ---- */
@@ -120,7 +130,8 @@ typedef struct linnet_plan {
   uint64_t sessions;   /* session records: page tables, token history, sampler */
   uint64_t runner;     /* the runner's own records */
   /* the options with every 0 replaced: */
-  uint64_t context; uint32_t max_rows, session_count, pages, wanted_rows, threads;
+  uint64_t context;
+  uint32_t max_rows, session_count, pages, wanted_rows, threads;
 } linnet_plan;
 
 LINNET_API linnet_code linnet_model_plan(const linnet_model* model, const linnet_runner_options* options, linnet_plan* out, linnet_error* error);
@@ -178,7 +189,10 @@ LINNET_API linnet_code linnet_step_logits(const linnet_runner* runner, const flo
 
 /* ---- Sampling ---- */
 
-typedef struct linnet_logit_bias { uint32_t token; float bias; } linnet_logit_bias;
+typedef struct linnet_logit_bias {
+  uint32_t token;
+  float bias;
+} linnet_logit_bias;
 
 /* Sees and may change a copy of the logits, after penalty and bias and before temperature. history: the session's tokens. */
 typedef struct linnet_logits_processor {
@@ -197,15 +211,20 @@ typedef struct linnet_sampling {
   float repetition_penalty;   /* > 0; divides positive logits of seen tokens, multiplies negative ones (CTRL). Default 1 */
   uint32_t penalty_window;    /* the last N tokens, newest included; 0: all. Default 0 */
   uint64_t seed;              /* the draw at position n depends on seed and n only. Default 0 */
-  const linnet_logit_bias* biases; uint32_t bias_count;
-  const linnet_logits_processor* processors; uint32_t processor_count;
+  const linnet_logit_bias* biases;
+  uint32_t bias_count;
+  const linnet_logits_processor* processors;
+  uint32_t processor_count;
 } linnet_sampling;
 
 LINNET_API void linnet_sampling_init(linnet_sampling* sampling);
 /* Refuses numbers out of range, naming the field. */
 LINNET_API linnet_code linnet_sampling_check(const linnet_sampling* sampling, uint32_t vocabulary, linnet_error* error);
 
-typedef struct linnet_sampled { int32_t token; float log_probability; } linnet_sampled;   /* of the distribution drawn from; 0 when greedy */
+typedef struct linnet_sampled {
+  int32_t token;
+  float log_probability;
+} linnet_sampled;   /* of the distribution drawn from; 0 when greedy */
 
 /* One token from the session's logits; the session does not move. */
 LINNET_API linnet_code linnet_session_sample(linnet_session* session, const linnet_sampling* sampling, linnet_sampled* out, linnet_error* error);
@@ -231,11 +250,14 @@ typedef enum linnet_encode_flags {
 
 /* Ids of `bytes` bytes of UTF-8 (NUL is an ordinary character; invalid bytes become U+FFFD). Writes at most capacity ids and sets *count to
    all there are; LINNET_BUFFER_TOO_SMALL if they do not fit. ids NULL with capacity 0 counts only. Allocates while it works. */
-LINNET_API linnet_code linnet_tokenizer_encode(const linnet_tokenizer* tokenizer, const char* text, size_t bytes, uint32_t flags, int32_t* ids, size_t capacity, size_t* count, linnet_error* error);
+LINNET_API linnet_code linnet_tokenizer_encode(const linnet_tokenizer* tokenizer, const char* text, size_t bytes, uint32_t flags, int32_t* ids,
+                                               size_t capacity, size_t* count, linnet_error* error);
 /* Text of ids, like Hugging Face's decode without clean-up. Not NUL-terminated; sizes as in encode. */
-LINNET_API linnet_code linnet_tokenizer_decode(const linnet_tokenizer* tokenizer, const int32_t* ids, size_t count, int skip_special, char* text, size_t capacity, size_t* bytes, linnet_error* error);
-/* The token's own spelling (not NUL-terminated), whether it is special; LINNET_INVALID_ARGUMENT beyond the vocabulary. */
-LINNET_API linnet_code linnet_tokenizer_token(const linnet_tokenizer* tokenizer, int32_t id, const char** text, size_t* bytes, int* special, linnet_error* error);
+LINNET_API linnet_code linnet_tokenizer_decode(const linnet_tokenizer* tokenizer, const int32_t* ids, size_t count, int skip_special, char* text,
+                                               size_t capacity, size_t* bytes, linnet_error* error);
+/* The token's own spelling (not NUL-terminated; of a byte-level token its bytes), whether it is special; LINNET_INVALID_ARGUMENT beyond the vocabulary. */
+LINNET_API linnet_code linnet_tokenizer_token(const linnet_tokenizer* tokenizer, int32_t id, const char** text, size_t* bytes, int* special,
+                                              linnet_error* error);
 LINNET_API int32_t linnet_tokenizer_find(const linnet_tokenizer* tokenizer, const char* text, size_t bytes);   /* -1: no such token */
 LINNET_API uint32_t linnet_tokenizer_size(const linnet_tokenizer* tokenizer);
 
@@ -256,7 +278,8 @@ typedef struct linnet_write_options {
   uint32_t encode_flags;       /* default LINNET_ADD_SPECIAL */
   int64_t max_tokens;          /* -1: until the end token or a full context (default); 0 reads the prompt only */
   linnet_sampling sampling;
-  const char* const* stop; uint32_t stop_count;   /* the text ends before the first of these */
+  const char* const* stop;
+  uint32_t stop_count;   /* the text ends before the first of these */
   int skip_special;            /* default 1: control tokens are not shown */
   int ignore_eos;              /* default 0 */
   const volatile int* cancel;  /* as linnet_runner_set_cancel, for this reply */
@@ -268,17 +291,22 @@ LINNET_API void linnet_writer_release(linnet_writer* writer);
 LINNET_API void linnet_writer_reset(linnet_writer* writer);
 LINNET_API linnet_session* linnet_writer_session(linnet_writer* writer);
 LINNET_API const linnet_tokenizer* linnet_writer_tokenizer(const linnet_writer* writer);   /* NULL if the model has none */
-/* Starts a reply that continues what the writer's session holds, followed by the prompt. The prompt is read by the first next. An empty prompt on
+/* The options are copied, but for what cancel and the processors' contexts point at. A prompt too long for the context is
+   LINNET_CONTEXT_FULL here. Starts a reply that continues what the writer's session holds, followed by the prompt, which the first next reads. An empty prompt on
    an empty session starts from the beginning-of-sequence token, or is LINNET_INVALID_ARGUMENT if the model has none. */
-LINNET_API linnet_code linnet_writer_begin(linnet_writer* writer, const char* prompt, size_t bytes, const linnet_write_options* options, linnet_error* error);
-LINNET_API linnet_code linnet_writer_begin_ids(linnet_writer* writer, const int32_t* ids, size_t count, const linnet_write_options* options, linnet_error* error);
-/* The next piece of text: whole characters, valid until the next call. *text NULL: finished; *finish says why. A code other than OK comes
+LINNET_API linnet_code linnet_writer_begin(linnet_writer* writer, const char* prompt, size_t bytes, const linnet_write_options* options,
+                                           linnet_error* error);
+LINNET_API linnet_code linnet_writer_begin_ids(linnet_writer* writer, const int32_t* ids, size_t count, const linnet_write_options* options,
+                                               linnet_error* error);
+/* One token's worth of text (perhaps none yet): whole characters, valid until the next call. *text NULL: finished; *finish says why. A code other than OK comes
    with LINNET_FINISH_ERROR; what was said so far stays said, and the session can go on. Without a tokenizer pieces are empty. */
 LINNET_API linnet_code linnet_writer_next(linnet_writer* writer, const char** text, size_t* bytes, linnet_finish* finish, linnet_error* error);
-LINNET_API void linnet_writer_tokens(const linnet_writer* writer, const int32_t** ids, size_t* count);   /* of this reply so far; end token not included */
-/* Callback sugar: a return of non-zero stops (LINNET_STOPPED). */
+LINNET_API void linnet_writer_tokens(const linnet_writer* writer, const int32_t** ids,
+                                     size_t* count);   /* of this reply so far; end token not included */
+/* Callback sugar: a return of non-zero stops (LINNET_STOPPED, LINNET_FINISH_CANCELLED). */
 LINNET_API linnet_code linnet_writer_complete(linnet_writer* writer, const char* prompt, size_t bytes, const linnet_write_options* options,
-                                              int (*sink)(void* context, const char* text, size_t bytes), void* context, linnet_finish* finish, linnet_error* error);
+                                              int (*sink)(void* context, const char* text, size_t bytes), void* context, linnet_finish* finish,
+                                              linnet_error* error);
 
 #ifdef __cplusplus
 }

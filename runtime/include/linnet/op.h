@@ -31,8 +31,14 @@ typedef enum linnet_layout { LINNET_PLAIN = 0, LINNET_R16 = 1, LINNET_R16K4 = 2 
 typedef enum linnet_leading { LINNET_ONE = 0, LINNET_STEP_ROWS = 1, LINNET_WANTED_ROWS = 2 } linnet_leading;
 typedef enum linnet_state_kind { LINNET_APPEND = 0, LINNET_WINDOW = 1, LINNET_FIXED = 2 } linnet_state_kind;
 typedef enum linnet_state_layout { LINNET_STATE_ROWS = 0, LINNET_STATE_PANELS = 1 } linnet_state_layout;
-typedef enum linnet_attr_kind { LINNET_INT = 0, LINNET_REAL = 1, LINNET_TEXT = 2, LINNET_INTS = 3, LINNET_REALS = 4,
-                               LINNET_PARAMETER = 5 /* in listings only: the attribute `text` of the node that runs the body */ } linnet_attr_kind;
+typedef enum linnet_attr_kind {
+  LINNET_INT = 0,
+  LINNET_REAL = 1,
+  LINNET_TEXT = 2,
+  LINNET_INTS = 3,
+  LINNET_REALS = 4,
+  LINNET_PARAMETER = 5 /* in listings only: the attribute `text` of the node that runs the body */
+} linnet_attr_kind;
 
 /* ---- What a node looks like. All pointers live as long as the model. ---- */
 
@@ -65,7 +71,10 @@ typedef struct linnet_value {
   uint32_t width_s;
 } linnet_value;
 
-typedef struct linnet_state_tensor { uint32_t width; uint8_t dtype, layout; } linnet_state_tensor;
+typedef struct linnet_state_tensor {
+  uint32_t width;
+  uint8_t dtype, layout;
+} linnet_state_tensor;
 
 typedef struct linnet_state {
   const char* name;
@@ -117,7 +126,7 @@ typedef struct linnet_op_plan {
 typedef struct linnet_rows {
   void* data;
   uint32_t rows;
-  uint32_t width;
+  uint32_t width;   /* the value's fixed part; with width_s the row is width + width_s * S wide */
   uint64_t stride;   /* elements; a multiple of 16 (values with width_s: of this row's S) */
 } linnet_rows;
 
@@ -178,7 +187,8 @@ typedef struct linnet_math {
   void (*sin)(const float* x, float* y, size_t n);
   void (*cos)(const float* x, float* y, size_t n);
   /* y[t][r] = sum over k of w[r][k] * x[t][k], one fma a k from 0, for output rows [first, first + 16 * panels) of a 2-D weight. */
-  void (*linear)(const linnet_tensor* w, uint64_t first, uint64_t panels, const float* x, uint64_t x_stride, uint32_t rows, float* y, uint64_t y_stride);
+  void (*linear)(const linnet_tensor* w, uint64_t first, uint64_t panels, const float* x, uint64_t x_stride, uint32_t rows, float* y,
+                 uint64_t y_stride);
   void (*dequantize)(const linnet_tensor* w, uint64_t row, float* y);  /* one row, K elements; exact */
 } linnet_math;
 
