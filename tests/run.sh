@@ -20,7 +20,7 @@ build() {
   targets=$2
   shift 2
   echo "== build $folder: $targets $*"
-  cmake -S . -B "$folder" -G Ninja "$@" >"$folder.log" 2>&1 && cmake --build "$folder" --target $targets >>"$folder.log" 2>&1 || { tail -n 60 "$folder.log"; exit 1; }
+  cmake -S . -B "$folder" -G Ninja -DLINNET_TESTS=ON "$@" >"$folder.log" 2>&1 && cmake --build "$folder" --target $targets >>"$folder.log" 2>&1 || { tail -n 60 "$folder.log"; exit 1; }
   rm -f "$folder.log"
 }
 test_in() {
