@@ -1,7 +1,6 @@
 // A step: checked, run, then committed. Until the commit nothing of a session has changed but pages it cannot see yet.
 #include <cinttypes>
 #include <cmath>
-#include <ctime>
 
 #include "runtime/runner.h"
 #include "runtime/state_page.h"
@@ -53,12 +52,6 @@ void take_pages(linnet_session* s, uint32_t count) {
   }
   const uint64_t last = (s->position + count + kPage - 1) / kPage;
   while (s->pages_held < last) s->pages[s->pages_held++] = take_page(r);
-}
-
-uint64_t now_ns() {
-  timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
 struct Call {

@@ -24,15 +24,15 @@ inline void pause() {
 #endif
 }
 
+constexpr uint64_t kSpinNs = 50000;
+
+}  // namespace
+
 uint64_t now_ns() {
   timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
 }
-
-constexpr uint64_t kSpinNs = 50000;
-
-}  // namespace
 
 FloatMode::FloatMode() : saved_(0) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -66,6 +66,7 @@ class ThreadPool {
   alignas(64) std::atomic<uint32_t> done_{0};
 };
 
+uint64_t now_ns();            // of a clock that only goes forward
 uint32_t default_threads();  // the cores this process may use, at most 8
 
 }  // namespace linnet::detail
