@@ -75,7 +75,7 @@ std::string compile_tokenizer_of(const Checkpoint& checkpoint, const Graph& grap
           cat("the tokenizer has ", made.vocabulary, " ids, the model only ", graph.vocabulary, ": text that needs the others cannot be fed to it"));
     return section;
   } catch (const ConvertError& e) {
-    fail(e.code, e.what(), "; --no-tokenizer converts without it");
+    fail(e.code, e.what(), "; with --no-tokenizer the checkpoint converts without its tokenizer, to run on ids");
   }
 }
 

@@ -106,7 +106,7 @@ struct Planner {
       }
       return code;
     }
-    *out = {0, align(request.model_bytes), 0, align(request.session_bytes), align(request.step_bytes), align(request.thread_bytes)};
+    *out = {0, align(request.model_bytes), 0, align(request.session_bytes), align(request.step_bytes), align(request.thread_bytes), 0};
     out->model_offset = p->model_memory.bytes;
     p->model_memory.bytes = add(p->model_memory.bytes, out->model_bytes);
     out->session_offset = p->session_memory_stride;
@@ -119,7 +119,7 @@ struct Planner {
   bool in_place_ = false;
 
   // A body's own values lie one after the other in the step scratch, its ops' scratch behind them.
-  linnet_code plan_body(const Instruction& call) {
+  linnet_code plan_body(const Instruction& call, StepPlan* out) {
     const linnet_function& f = m->functions[call.function];
     uint64_t at = 0;
     for (uint32_t i = 0; i < f.values; ++i) {
@@ -128,6 +128,7 @@ struct Planner {
       p->value_offset[id] = at;
       if (i >= f.inputs + f.outputs) at = add(at, bytes);
     }
+    out->body_bytes = at;
     for (uint32_t i = 0; i < call.steps; ++i) {
       StepPlan step{};
       if (const auto code = plan_op(m->body_steps[call.first_step + i], &step)) return code;
@@ -177,7 +178,7 @@ struct Planner {
       const uint32_t* values = step.values;
       StepPlan plan{};
       in_place_ = false;
-      if (const auto code = step.steps ? plan_body(step) : plan_op(step, &plan)) return code;
+      if (const auto code = step.steps ? plan_body(step, &plan) : plan_op(step, &plan)) return code;
       p->steps[i] = plan;
       for (uint32_t j = 0; j < step.node.output_count; ++j) {
         const uint32_t out = values[step.node.input_count + j];

@@ -9,6 +9,7 @@ struct StepPlan {
   uint64_t model_offset, model_bytes;
   uint64_t session_offset, session_bytes;
   uint64_t step_bytes, thread_bytes;
+  uint64_t body_bytes;  // of a body's own values, in front of its ops' step_bytes
 };
 
 // A region of the runner's block of memory.

@@ -45,8 +45,11 @@ struct Resolver {
     auto* values = m->value_pointers.end();
     bool ok = true;
     for (uint32_t i = 0; i < n.inputs + n.outputs; ++i) {
-      ok = ok && m->step_values.push(args[i]);
-      ok = ok && m->value_pointers.push(args[i] == kAbsent ? nullptr : &m->values[f.first_value + args[i]]);
+      // What the caller leaves out is absent in its body too.
+      const bool argument = caller && args[i] < f.inputs + f.outputs;
+      const uint32_t id = argument && !caller->inputs[args[i]] ? kAbsent : args[i];
+      ok = ok && m->step_values.push(id);
+      ok = ok && m->value_pointers.push(id == kAbsent ? nullptr : &m->values[f.first_value + id]);
     }
     node.inputs = values;
     node.outputs = values + n.inputs;

@@ -71,6 +71,7 @@ struct Builder {
     run->states = next_states;
     run->model_memory = at<uint8_t>(p.model_memory) + plan.model_offset;
     run->session_memory = at<uint8_t>(p.session_memory) + plan.session_offset;
+    run->body_bytes = plan.body_bytes;
     for (uint32_t i = 0; i < step.node.input_count + step.node.output_count; ++i) {
       const uint32_t local = step.values[i];
       if (local == kAbsent) {

@@ -12,6 +12,7 @@ struct StepRun {
   linnet_state_memory* states;
   void* model_memory;
   uint8_t* session_memory;
+  uint64_t body_bytes;  // StepPlan's
   uint32_t initialised;
 };
 
@@ -55,7 +56,7 @@ struct linnet_runner {
   uint8_t *step_memory, *thread_memory, *session_memory;
   uint64_t thread_stride, session_memory_stride;
   linnet_rows tokens, logits;  // function 0's input and output
-  const volatile int* cancel;
+  const volatile int *cancel, *reply_cancel;  // the host's, and that of the writer's reply in hand
   // the step in hand
   std::atomic<uint32_t> busy;  // a call is inside the runner
   linnet::detail::StepPhase phase;

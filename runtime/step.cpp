@@ -90,6 +90,8 @@ void set_rows(const Instruction& step, StepRun* run, uint32_t rows, uint32_t wan
   }
 }
 
+bool raised(const volatile int* flag) { return flag && __atomic_load_n(flag, __ATOMIC_RELAXED); }
+
 // A body, row by row: its arguments are that row of the node's, its S is what the row can see.
 linnet_code call_body(const Call& c) {
   linnet_runner* r = c.r;
@@ -97,11 +99,6 @@ linnet_code call_body(const Call& c) {
   const linnet_model* m = r->model;
   const linnet_function& f = m->functions[call.function];
   const uint32_t arguments = f.inputs + f.outputs;
-  uint64_t scratch = 0;  // the ops' own lies behind the body's values
-  for (uint32_t i = arguments; i < f.values; ++i) {
-    const linnet_value& v = m->values[f.first_value + i];
-    scratch += round_up(round_up(v.width + uint64_t{v.width_s} * r->plan.context, LINNET_ROW_ALIGN) * 4, 64);
-  }
   uint8_t* const step_memory = r->step_memory;
   linnet_code code = LINNET_OK;
   for (uint32_t g = 0; g < c.segment_count && !code; ++g) {
@@ -126,7 +123,7 @@ linnet_code call_body(const Call& c) {
             view.stride = round_up(v.width + v.width_s * visible, LINNET_ROW_ALIGN);
           }
         }
-        r->step_memory = step_memory + scratch;
+        r->step_memory = step_memory + c.run->body_bytes;
         code = call_op({r, &step, run, &segment, 1, 1, 0});
         r->step_memory = step_memory;
       }
@@ -224,7 +221,7 @@ linnet_code step_advance(linnet_runner* r, uint64_t budget_ns, int* done, linnet
   const auto nodes = static_cast<uint32_t>(r->model->steps.size());
   linnet_code code = LINNET_OK;
   while (r->cursor < nodes) {
-    if (r->cancel && __atomic_load_n(r->cancel, __ATOMIC_RELAXED)) {
+    if (raised(r->cancel) || raised(r->reply_cancel)) {
       code = fail(error, LINNET_CANCELLED, "step", {}, "cancelled before node %u of %u; the session is as it was before the step", r->cursor, nodes);
       break;
     }

@@ -36,6 +36,9 @@ build build all -DLINNET_WERROR=ON
 test_in build
 [ $all = 1 ] || exit 0
 
+echo "== a file over 2 GiB (5 GB of disk for a minute)"
+build/bin/unit_converter --run_test=@large --log_level=error
+
 build build-asan "unit_runtime unit_ops unit_sampling unit_text unit_converter golden $hosts" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINNET_SANITIZE=address,undefined
 test_in build-asan
 

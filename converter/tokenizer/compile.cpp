@@ -4,8 +4,7 @@
 namespace linnet::converter {
 
 void refuse(std::string_view what) {
-  fail(LINNET_UNSUPPORTED, "tokenizer.json: ", what,
-       " is not supported yet; with --no-tokenizer the checkpoint converts without its tokenizer, to run on ids");
+  fail(LINNET_UNSUPPORTED, "tokenizer.json: ", what, " is not supported yet");
 }
 void damaged(std::string_view what) { fail(LINNET_BAD_FILE, "tokenizer.json: ", what); }
 

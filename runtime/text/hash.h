@@ -24,7 +24,7 @@ inline constexpr uint32_t kMaxTemplate = 64;     // ids on one side
 
 inline uint64_t token_hash(std::string_view spelling) { return XXH3_64bits(spelling.data(), spelling.size()); }
 
-// A finalizer of two multiplications: neighbouring ids must not become neighbouring slots, or runs grow.
+// MurmurHash3's 64-bit finalizer: neighbouring ids must not become neighbouring slots, or runs grow.
 inline uint64_t pair_hash(uint32_t left, uint32_t right) {
   uint64_t h = uint64_t{left} << 32 | right;
   h ^= h >> 33;

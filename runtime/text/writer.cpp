@@ -1,5 +1,6 @@
 // The writer part of c.h: a session, a tokenizer, and the reply between them.
 #include "runtime/model.h"
+#include "runtime/runner.h"
 #include "runtime/status.h"
 #include "runtime/text/handle.h"
 #include "runtime/text/reply.h"
@@ -26,7 +27,7 @@ struct linnet_writer {
   }
   static uint64_t position(void* self) { return linnet_session_position(of(self)); }
   static const int32_t* tokens(void* self) { return linnet_session_tokens(of(self)); }
-  static void watch(void* self, const volatile int* flag) { linnet_runner_set_cancel(static_cast<linnet_writer*>(self)->runner, flag); }
+  static void watch(void* self, const volatile int* flag) { static_cast<linnet_writer*>(self)->runner->reply_cancel = flag; }
 
   linnet_allocator allocator;
   linnet_runner* runner;

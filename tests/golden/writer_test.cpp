@@ -26,7 +26,7 @@ std::string convert_tales(std::optional<linnet_dtype> dtype = LINNET_F32) {
 }
 
 struct Tales {
-  explicit Tales(RunnerOptions options = {.threads = 1})
+  explicit Tales(RunnerOptions options = {.sessions = 2, .threads = 1})
       : model(need(Model::open(convert_tales()))), runner(need(Runner::create(model, options))), writer(runner) {
     need(writer.status());
   }
@@ -68,6 +68,23 @@ BOOST_AUTO_TEST_CASE(ids_and_text_are_hugging_faces) {
     BOOST_TEST(text == need(tokenizer.decode(greedy_ids, true)));
     BOOST_TEST((p["text"].get<std::string>().find(text) != std::string::npos), text);
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_runner_s_own_cancel_flag_counts_beside_the_reply_s) {
+  Tales t;
+  std::atomic<int> host{0}, reply_flag{0};
+  t.runner.cancel_on(&host);
+  auto reply = t.writer.complete("Once upon a time", {.max_tokens = 50, .cancel = &reply_flag});
+  BOOST_REQUIRE(bool(reply.next()));
+  host = 1;
+  while (reply.next()) {}
+  BOOST_TEST((reply.finish() == Finish::cancelled));
+  BOOST_TEST(t.writer.tokens().size() < 50u);
+  // And it is still set when the reply is over.
+  Session session = need(Session::create(t.runner));
+  BOOST_TEST(session.prefill(std::vector<int32_t>{1, 2}).code() == LINNET_CANCELLED);
+  host = 0;
+  need(session.prefill(std::vector<int32_t>{1, 2}));
 }
 
 BOOST_AUTO_TEST_CASE(token_counts_are_exact) {  // D6

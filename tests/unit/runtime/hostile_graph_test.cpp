@@ -57,9 +57,17 @@ std::string put_together(const Parts& p) {
   return file;
 }
 
+// Every op that a body can stand in for, taken out.
+Registry registry_of_primitives() {
+  Registry r = registry_for(nullptr);
+  linnet_error error{};
+  for (const char* op : {"attention", "feed_forward"}) BOOST_REQUIRE_EQUAL(linnet_registry_remove(r.get(), op, &error), LINNET_OK);
+  return r;
+}
+
 // Opens, plans, creates and runs; returns the first failure.
-Status use(const std::string& file) {
-  auto model = Model::open(std::as_bytes(std::span<const char>(file)), {.load = LINNET_LOAD_COPY});
+Status use(const std::string& file, linnet_registry* registry = nullptr) {
+  auto model = Model::open(std::as_bytes(std::span<const char>(file)), {.load = LINNET_LOAD_COPY, .registry = registry});
   if (!model) return model.error();
   auto runner = Runner::create(*model, {.context = model->info().context_limit > 0 ? 0u : 70u, .max_rows = 8, .threads = 2});
   if (!runner) return runner.error();
@@ -263,8 +271,53 @@ BOOST_DATA_TEST_CASE(a_graph_that_is_wrong_in_meaning_is_refused, data::make(kMu
   BOOST_TEST_MESSAGE(mutation.name << ": " << s.message());
 }
 
-// Flipped bytes with a hash that agrees: whatever opens must also run or fail with a code.
-BOOST_DATA_TEST_CASE(random_damage_never_crashes, data::make({"llama-gqa-6over2", "gpt2-odd-sizes"}), name) {
+BOOST_AUTO_TEST_CASE(an_argument_left_out_is_absent_in_the_body_too) {
+  Parts p = take_apart(slurp(convert_golden("llama-gqa-6over2")));
+  const std::unique_ptr<fb::ModelT> m(fb::GetModel(p.graph.data())->UnPack());
+  const fb::NodeT* feed_forward = &node(*m, "feed_forward");
+  size_t argument = 0;
+  for (const auto& n : m->nodes) {
+    if (n.get() == feed_forward) break;
+    argument += n->inputs + n->outputs + n->weights + n->states;
+  }
+  BOOST_REQUIRE(feed_forward->inputs == 2u);
+  m->args[argument + 1] = UINT32_MAX;  // the residual
+  p.graph = pack(*m);
+  const std::string file = put_together(p);
+  const Registry primitives = registry_of_primitives();
+  Model fused = need(Model::open(std::as_bytes(std::span<const char>(file)), {.load = LINNET_LOAD_COPY}));
+  Model body = need(Model::open(std::as_bytes(std::span<const char>(file)), {.load = LINNET_LOAD_COPY, .registry = primitives.get()}));
+  const auto ids = random_ids(10, fused.info().vocabulary);
+  const auto a = all_logits(fused, ids), b = all_logits(body, ids), whole = all_logits(need(Model::open(convert_golden("llama-gqa-6over2"))), ids);
+  BOOST_REQUIRE(a.size() == ids.size());
+  for (size_t row = 0; row < a.size(); ++row)
+    for (size_t i = 0; i < a[row].size(); ++i) BOOST_REQUIRE_SMALL(a[row][i] - b[row][i], 1e-5f * (1 + std::abs(a[row][i])));
+  BOOST_TEST(hash(a) != hash(whole));
+
+  // And an op in the body sees so in its plan: this linear counts the residuals of outputs that a body calls y.
+  static int without_residual, with_residual;
+  without_residual = with_residual = 0;
+  linnet_op_def linear{};
+  linear.size = sizeof linear;
+  linear.abi = LINNET_OP_ABI;
+  linear.name = "linear";
+  linear.min_version = linear.max_version = 1;
+  linear.plan = [](void*, linnet_op_plan* plan) {
+    if (std::string(plan->node->outputs[0]->name) == "y") ++(plan->node->inputs[1] ? with_residual : without_residual);
+    return LINNET_OK;
+  };
+  linear.eval = [](const linnet_op_eval*) { return LINNET_OK; };
+  linnet_error error{};
+  BOOST_REQUIRE_EQUAL(linnet_registry_add(primitives.get(), &linear, 1, &error), LINNET_OK);
+  Model counted = need(Model::open(std::as_bytes(std::span<const char>(file)), {.load = LINNET_LOAD_COPY, .registry = primitives.get()}));
+  need(linnet::plan(counted));
+  BOOST_TEST(without_residual == 1);
+  BOOST_TEST(with_residual + 1 == static_cast<int>(std::count_if(m->nodes.begin(), m->nodes.end(), [](const auto& n) { return n->body.has_value(); })) / 2);
+}
+
+// Flipped bytes with a hash that agrees: whatever opens must also run or fail with a code, in fused ops and in their bodies.
+BOOST_DATA_TEST_CASE(random_damage_never_crashes, data::make({"llama-gqa-6over2", "gpt2-odd-sizes"}) * data::make({false, true}), name, bodies) {
+  const Registry registry = bodies ? registry_of_primitives() : registry_for(nullptr);
   const Parts whole = take_apart(slurp(convert_golden(name)));
   std::mt19937 rng(1);
   int opened = 0;
@@ -279,7 +332,7 @@ BOOST_DATA_TEST_CASE(random_damage_never_crashes, data::make({"llama-gqa-6over2"
         default: byte = static_cast<char>(rng() % 2 ? 0 : 255);
       }
     }
-    opened += use(put_together(p)).ok();
+    opened += use(put_together(p), registry.get()).ok();
   }
   BOOST_TEST(opened > 0);  // some bytes are padding or names
   BOOST_TEST(opened < 3000);
