@@ -88,7 +88,7 @@ void check_bits(const std::string& name, linnet_dtype dtype, const std::vector<s
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(the_same_bits_for_any_threads_chunks_and_instruction_set, data::make(golden_names()), name) {
+BOOST_DATA_TEST_CASE(the_same_bits_for_any_threads_chunks_and_instruction_set, data::make(golden_names()), name) {  // G1
   for (const linnet_dtype dtype : {LINNET_F32, LINNET_F16, LINNET_BF16}) check_bits(name, dtype, {{1, 1}, {2, 7}, {3, 64}, {8, 512}});
 }
 

@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(an_argument_left_out_is_absent_in_the_body_too) {
   BOOST_TEST(with_residual + 1 == static_cast<int>(std::count_if(m->nodes.begin(), m->nodes.end(), [](const auto& n) { return n->body.has_value(); })) / 2);
 }
 
-// Flipped bytes with a hash that agrees: whatever opens must also run or fail with a code, in fused ops and in their bodies.
+// I1: Flipped bytes with a hash that agrees: whatever opens must also run or fail with a code, in fused ops and in their bodies.
 BOOST_DATA_TEST_CASE(random_damage_never_crashes, data::make({"llama-gqa-6over2", "gpt2-odd-sizes"}) * data::make({false, true}), name, bodies) {
   const Registry registry = bodies ? registry_of_primitives() : registry_for(nullptr);
   const Parts whole = take_apart(slurp(convert_golden(name)));

@@ -33,7 +33,7 @@ bool breaks_late(const TestTokenizer& t, const Ids& ids, bool skip_special) {
 
 BOOST_AUTO_TEST_SUITE(decoding)
 
-BOOST_AUTO_TEST_CASE(an_emoji_of_byte_tokens_comes_at_its_last_byte) {
+BOOST_AUTO_TEST_CASE(an_emoji_of_byte_tokens_comes_at_its_last_byte) {  // D1
   for (const char* name : {"llama", "bytelevel"}) {
     const TestTokenizer t = load(name);
     Ids ids = t.encode("😀");
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(letters_are_not_held_back) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_leading_space_goes_once) {
+BOOST_AUTO_TEST_CASE(the_leading_space_goes_once) {  // D4
   const TestTokenizer t = load("llama");
   const auto pieces = t.stream(t.encode("the the  the"));
   BOOST_TEST(join(pieces) == "the the  the");
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_run_of_bytes_that_breaks_late) {
   BOOST_TEST(join(t.stream({2, 0, 1, 3, 0, 1})) == t.decode({2, 0, 1, 3, 0, 1}));
 }
 
-BOOST_DATA_TEST_CASE(random_ids_stream_as_they_decode, bdata::make(kTokenizers), name) {
+BOOST_DATA_TEST_CASE(random_ids_stream_as_they_decode, bdata::make(kTokenizers), name) {  // D4
   const TestTokenizer t = load(name);
   std::mt19937 random(7);
   const uint32_t size = t.core.section().vocabulary;
