@@ -152,8 +152,8 @@ Json profile_json(const Bench::Profile& profile) {
 
 void print_profile(const Part& part) {
   char line[200];
-  std::snprintf(line, sizeof line, "\n%s, node by node\n  %-24s %12s %8s %11s %9s %7s %8s\n", part.name, "op", "weights", "count", "total ms", "us each",
-                "share", "GB/s");
+  std::snprintf(line, sizeof line, "\n%s, node by node\n  %-24s %12s %8s %11s %9s %7s %8s\n", part.name, "op", "weights", "count", "total ms",
+                "us each", "share", "GB/s");
   write_stdout(line);
   for (const Json& row : profile_json(part.profile)) {
     const double ms = row["ms"], count = row["count"];
