@@ -11,7 +11,7 @@ case "${1-}" in
 esac
 
 packages="g++ cmake ninja-build flatbuffers-compiler libflatbuffers-dev libxxhash-dev libmimalloc-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libboost-test-dev"
-[ $all = 0 ] || packages="$packages clang libclang-rt-14-dev"
+[ $all = 0 ] || packages="$packages clang libclang-rt-14-dev libbenchmark-dev"
 examples/install_packages.sh $packages
 
 # build DIR "TARGETS" OPTIONS...: configures, and builds the targets (all: everything).
@@ -39,17 +39,17 @@ test_in build
 echo "== a file over 2 GiB (5 GB of disk for a minute)"
 build/bin/unit_converter --run_test=@large --log_level=error
 
-build build-asan "unit_runtime unit_ops unit_sampling unit_text unit_converter golden $hosts" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINNET_SANITIZE=address,undefined
+build build-asan "unit_runtime unit_ops unit_sampling unit_text unit_converter unit_programs golden $hosts" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINNET_SANITIZE=address,undefined
 test_in build-asan
 
 # TSan: what threads touch.
 build build-tsan "unit_runtime unit_ops $hosts" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINNET_SANITIZE=thread
 test_in build-tsan -R 'unit_runtime|unit_ops|host_'
 
-# The other compiler, and runtime and ops with exceptions and RTTI.
+# The other compiler; runtime and ops with exceptions and RTTI, and the microbenchmarks, which are built and not run.
 build build-clang "golden unit_ops $hosts" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++
 test_in build-clang -R 'golden|unit_ops|host_c|host_fast_math|host_no_exceptions|host_model'
-build build-exceptions "linnet_runtime linnet_ops linnet_text" -DLINNET_EXCEPTIONS=ON -DLINNET_WERROR=ON
+build build-exceptions "linnet_runtime linnet_ops linnet_text bench_kernels" -DLINNET_EXCEPTIONS=ON -DLINNET_BENCH=ON -DLINNET_WERROR=ON
 
 # A host as its own project, and the two-command start.
 echo "== consumers"
