@@ -72,7 +72,7 @@ linnet_code plan(void*, linnet_op_plan* plan) {
   plan->model_bytes = sizeof(Params);
   if (!check.ok()) return check.code();
   const uint64_t record = attend_record(p.head_dim);
-  plan->thread_bytes = kAttendQueries * (pad16(p.head_dim) + 2 * record) * sizeof(float);  // rotated queries, a segment, the running result
+  plan->thread_bytes = (kAttendQueries * (pad16(p.head_dim) + 2 * record) + 64 * pad16(p.head_dim)) * sizeof(float);  // rotated queries, a segment, the running result, a tile
   if (plan->capacity > kAttendSegment && plan->threads > 1) {
     const uint64_t segments = (plan->capacity + kAttendSegment - 1) / kAttendSegment, wave = segments < kWave ? segments : kWave;
     uint64_t most = 0;  // items that are shared
@@ -179,6 +179,7 @@ class Attention {
       a.keys = memory.base + owner.keys_.block(kv_head), a.key_dtype = owner.keys_.dtype;
       a.values = memory.base + owner.values_.block(kv_head), a.value_dtype = owner.values_.dtype;
       a.page_bytes = memory.page_bytes, a.pages = s.pages;
+      a.widened = owner.total_ + kAttendQueries * owner.record_;
       for (uint32_t r = 0, i = 0; r < rows; ++r) {
         const uint32_t t = s.first_row + first + r;
         for (uint32_t h = 0; h < count; ++h, ++i) {

@@ -81,7 +81,7 @@ template <class L, typename T, int n> typename L::F lane_polynomial(const T (&c)
 }
 
 // e^x = 2^n e^r with n = round(x log2 e), |r| <= ln2 / 2.
-template <class L> typename L::F lane_exp(typename L::F x) {
+template <class L> inline __attribute__((always_inline)) typename L::F lane_exp(typename L::F x) {
   constexpr float c[] = {0x1.6ab780p-10f, 0x1.123d5cp-7f, 0x1.55585ap-5f, 0x1.55548cp-3f, 0x1.fffffcp-2f};
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits, where a shift puts it into the exponent.
   const typename L::F magic = L::set(0x1.8p23f);

@@ -30,8 +30,16 @@ template <class Fn> void side_by_side(uint32_t queries, Fn fn) {
   if constexpr (kSideBySide > 1) if (queries - i == 1) fn(std::integral_constant<int, 1>(), i);
 }
 
+// The i-th of a head's 64-element strips, of keys or of values.
+template <class W> void fetch(const uint8_t* block, uint64_t i) {
+  constexpr uint64_t strip = kTile * sizeof(typename W::T);
+  if (!block) return;
+  for (uint64_t line = 0; line < strip; line += 64) __builtin_prefetch(block + i * strip + line);
+}
+
 // Scores of a tile's 64 positions for Q queries: lanes are positions, each a chain of fma over the head's dimensions.
-template <class K, int Q> void tile_scores(const Attend& a, const uint8_t* block, uint32_t query, float* out) {
+// `next` is fetched meanwhile: the following tile lies anywhere.
+template <class K, int Q> void tile_scores(const Attend& a, const uint8_t* block, const uint8_t* next, uint32_t query, float* out) {
   const typename K::T* keys = reinterpret_cast<const typename K::T*>(block);
   const float* q = a.q + query * a.q_stride;
   F32x16::F s[Q][kTilePanels];
@@ -40,6 +48,7 @@ template <class K, int Q> void tile_scores(const Attend& a, const uint8_t* block
 #pragma GCC unroll 4
     for (int p = 0; p < kTilePanels; ++p) s[i][p] = F32x16::set(0.0f);
   for (uint32_t d = 0; d < a.head_dim; ++d) {
+    fetch<K>(next, d);
     F32x16::F k[kTilePanels];
 #pragma GCC unroll 4
     for (int p = 0; p < kTilePanels; ++p) k[p] = K::load(keys + (static_cast<uint64_t>(p) * a.head_dim + d) * 16);
@@ -87,7 +96,13 @@ template <class V, int Q> void tile_values(const Attend& a, const uint8_t* block
   const uint64_t n = a.head_dim;
   uint64_t d = 0;
   for (; d + 64 <= n; d += 64) add_values<V, Q, 4>(v + d, n, p, low, high, o + d, o_stride);
-  for (; d + 16 <= n; d += 16) add_values<V, Q, 1>(v + d, n, p, low, high, o + d, o_stride);
+  switch ((n - d) / 16) {
+    case 3: add_values<V, Q, 3>(v + d, n, p, low, high, o + d, o_stride); break;
+    case 2: add_values<V, Q, 2>(v + d, n, p, low, high, o + d, o_stride); break;
+    case 1: add_values<V, Q, 1>(v + d, n, p, low, high, o + d, o_stride); break;
+    default: break;
+  }
+  d += (n - d) / 16 * 16;
   if (d == n) return;
   const uint32_t left = static_cast<uint32_t>(n - d);
   for (int i = 0; i < Q; ++i) {
@@ -104,38 +119,19 @@ struct Visible {
     const auto inside = [start](uint64_t x) { return x <= start ? 0 : x - start < kTile ? x - start : kTile; };
     low = inside(a.first[query]), high = inside(a.end[query]);
   }
+  bool all() const { return low == 0 && high == kTile; }
+  // Of the panel's lanes, `in` where it sees, `out` elsewhere.
+  F32x16::F select(int panel, F32x16::F in, F32x16::F out) const {
+    const int32_t lane = 16 * panel;
+    const F32x16::F below_high = F32x16::select(F32x16::first(static_cast<int32_t>(high) - lane), in, out);
+    return F32x16::select(F32x16::first(static_cast<int32_t>(low) - lane), out, below_high);
+  }
 };
 
-template <class K, class V> void attend_tile(const Attend& a, uint64_t tile, float* partial, float* l) {
-  const uint64_t start = tile * kTile, page = a.pages[tile] * a.page_bytes, stride = attend_record(a.head_dim);
-  float weights[kAttendQueries * kTile];
-  side_by_side(a.queries, [&](auto q, uint32_t i) { tile_scores<K, q>(a, a.keys + page, i, weights + i * kTile); });
-  const F32x16::F none = F32x16::set(-__builtin_inff()), zero = F32x16::set(0.0f);
-  for (uint32_t i = 0; i < a.queries; ++i) {
-    const Visible seen(a, i, start);
-    if (seen.low >= seen.high) continue;
-    float *record = partial + i * stride, *p = weights + i * kTile;
-    const auto visible = [&](int panel, F32x16::F in, F32x16::F out) {
-      const int32_t lane = 16 * panel;
-      const F32x16::F below_high = F32x16::select(F32x16::first(static_cast<int32_t>(seen.high) - lane), in, out);
-      return F32x16::select(F32x16::first(static_cast<int32_t>(seen.low) - lane), out, below_high);
-    };
-    F32x16::F s[kTilePanels];
-    for (int k = 0; k < kTilePanels; ++k) s[k] = visible(k, F32x16::load(p + 16 * k), none);
-    const float top = F32x16::largest(F32x16::max(F32x16::max(s[0], s[1]), F32x16::max(s[2], s[3])));
-    const float m = max_one(record[0], top);
-    const F32x16::F c = F32x16::set(exp_one(record[0] - m));
-    F32x16::F sum = F32x16::mul(F32x16::load(l + i * 16), c);
-    for (int k = 0; k < kTilePanels; ++k) {
-      const F32x16::F w = visible(k, detail::lane_exp<F32x16>(F32x16::sub(s[k], F32x16::set(m))), zero);
-      F32x16::store(p + 16 * k, w);
-      sum = F32x16::add(sum, w);
-    }
-    F32x16::store(l + i * 16, sum);
-    record[0] = m;
-    map(record + 16, record + 16, a.head_dim, [&](F32x16::F o) { return F32x16::mul(o, c); });
-  }
-  // What all of a few queries see is added for all at once; what only some see, before and after that, for each by itself.
+// What all of a few queries see is added for all at once; what only some see, before and after that, for each by itself.
+template <class V> void tile_sums(const Attend& a, const uint8_t* values, const uint8_t* next, uint64_t start, const float* weights, float* partial) {
+  const uint64_t stride = attend_record(a.head_dim);
+  if (next) for (uint64_t i = 0; i < a.head_dim; ++i) fetch<V>(next, i);
   side_by_side(a.queries, [&](auto q, uint32_t first) {
     uint64_t low = 0, high = kTile;
     for (uint32_t i = first; i < first + q; ++i) {
@@ -144,18 +140,72 @@ template <class K, class V> void attend_tile(const Attend& a, uint64_t tile, flo
     }
     if (low > high) low = high;
     const auto alone = [&](uint32_t i, uint64_t from, uint64_t to) {
-      tile_values<V, 1>(a, a.values + page, weights + i * kTile, from, to, partial + i * stride + 16, stride);
+      tile_values<V, 1>(a, values, weights + i * kTile, from, to, partial + i * stride + 16, stride);
     };
     for (uint32_t i = first; i < first + q; ++i) {
       const Visible seen(a, i, start);
       alone(i, seen.low, low < seen.high ? low : seen.high);
     }
-    tile_values<V, q>(a, a.values + page, weights + first * kTile, low, high, partial + first * stride + 16, stride);
+    tile_values<V, q>(a, values, weights + first * kTile, low, high, partial + first * stride + 16, stride);
     for (uint32_t i = first; i < first + q; ++i) {
       const Visible seen(a, i, start);
       alone(i, high > seen.low ? high : seen.low, seen.high);
     }
   });
+}
+
+template <class K, class V> void attend_tile(const Attend& a, uint64_t tile, uint64_t last, float* partial, float* l) {
+  const uint64_t start = tile * kTile, page = a.pages[tile] * a.page_bytes, stride = attend_record(a.head_dim);
+  const uint8_t *keys = a.keys + page, *values = a.values + page;
+  const bool more = tile + 1 < last;
+  const uint8_t *next_keys = more ? a.keys + a.pages[tile + 1] * a.page_bytes : nullptr, *next_values = more ? a.values + a.pages[tile + 1] * a.page_bytes : nullptr;
+  float weights[kAttendQueries * kTile];
+  const auto all_scores = [&](auto from, const uint8_t* block) {
+    side_by_side(a.queries, [&](auto q, uint32_t i) { tile_scores<decltype(from), q>(a, block, i ? nullptr : next_keys, i, weights + i * kTile); });
+  };
+  // For many queries the tile is widened once.
+  const bool widen_keys = sizeof(typename K::T) < 4 && a.queries > kSideBySide, widen_values = sizeof(typename V::T) < 4 && a.queries > kSideBySide;
+  const auto widened = [&](auto from, const uint8_t* block) {
+    const auto* p = reinterpret_cast<const typename decltype(from)::T*>(block);
+    for (uint64_t i = 0; i < kTile * a.head_dim; i += 16) F32x16::store(a.widened + i, decltype(from)::load(p + i));
+    return reinterpret_cast<const uint8_t*>(a.widened);
+  };
+  if (widen_keys) all_scores(FromF32(), widened(K(), keys));
+  else all_scores(K(), keys);
+  // The new maxima first, so that what they rescale by comes of one vector of exp.
+  alignas(64) float shift[kAttendQueries] = {}, rescale[kAttendQueries];
+  for (uint32_t i = 0; i < a.queries; ++i) {
+    const Visible seen(a, i, start);
+    if (seen.low >= seen.high) continue;
+    const F32x16::F none = F32x16::set(-__builtin_inff());
+    F32x16::F s[kTilePanels];
+#pragma GCC unroll 4
+    for (int k = 0; k < kTilePanels; ++k) s[k] = seen.all() ? F32x16::load(weights + i * kTile + 16 * k) : seen.select(k, F32x16::load(weights + i * kTile + 16 * k), none);
+    const float top = F32x16::largest(F32x16::max(F32x16::max(s[0], s[1]), F32x16::max(s[2], s[3]))), old = partial[i * stride];
+    partial[i * stride] = max_one(old, top);
+    shift[i] = old - partial[i * stride];
+  }
+  for (uint32_t i = 0; i < a.queries; i += 16) F32x16::store(rescale + i, detail::lane_exp<F32x16>(F32x16::load(shift + i)));
+  for (uint32_t i = 0; i < a.queries; ++i) {
+    const Visible seen(a, i, start);
+    if (seen.low >= seen.high) continue;
+    float *record = partial + i * stride, *p = weights + i * kTile;
+    const F32x16::F c = F32x16::set(rescale[i]), m = F32x16::set(record[0]), zero = F32x16::set(0.0f);
+    F32x16::F w[kTilePanels];
+#pragma GCC unroll 4
+    for (int k = 0; k < kTilePanels; ++k) w[k] = detail::lane_exp<F32x16>(F32x16::sub(F32x16::load(p + 16 * k), m));
+    F32x16::F sum = F32x16::mul(F32x16::load(l + i * 16), c);
+#pragma GCC unroll 4
+    for (int k = 0; k < kTilePanels; ++k) {
+      if (!seen.all()) w[k] = seen.select(k, w[k], zero);
+      F32x16::store(p + 16 * k, w[k]);
+      sum = F32x16::add(sum, w[k]);
+    }
+    F32x16::store(l + i * 16, sum);
+    if (rescale[i] != 1.0f) map(record + 16, record + 16, a.head_dim, [&](F32x16::F o) { return F32x16::mul(o, c); });  // times 1 changes no bit
+  }
+  if (widen_values) tile_sums<FromF32>(a, widened(V(), values), nullptr, start, weights, partial);
+  else tile_sums<V>(a, values, next_values, start, weights, partial);
 }
 
 template <class K, class V> void attend_segment(const Attend& a, uint64_t segment, float* partial) {
@@ -169,7 +219,7 @@ template <class K, class V> void attend_segment(const Attend& a, uint64_t segmen
     low = a.first[i] < low ? a.first[i] : low, high = a.end[i] > high ? a.end[i] : high;
   }
   low = low < begin ? begin : low, high = high > begin + kAttendSegment ? begin + kAttendSegment : high;
-  for (uint64_t tile = low / kTile; tile * kTile < high; ++tile) attend_tile<K, V>(a, tile, partial, l);
+  for (uint64_t tile = low / kTile; tile * kTile < high; ++tile) attend_tile<K, V>(a, tile, (high + kTile - 1) / kTile, partial, l);
   for (uint32_t i = 0; i < a.queries; ++i) partial[i * stride + 1] = F32x16::sum(F32x16::load(l + i * 16));
 }
 

@@ -53,7 +53,7 @@ struct QuantizedRow {
 
 // Queries over the cached positions of one kv head: query i sees [first[i], end[i]). A page's block of this head: keys (or values) +
 // page * page_bytes. One call computes one segment of positions; `fold` joins segments in ascending order.
-inline constexpr uint32_t kAttendQueries = 16;    // at most, in a call
+inline constexpr uint32_t kAttendQueries = 32;    // at most, in a call
 inline constexpr uint64_t kAttendSegment = 256;
 struct Attend {
   const float* q;
@@ -66,6 +66,7 @@ struct Attend {
   uint8_t key_dtype, value_dtype;
   uint64_t page_bytes;
   const uint32_t* pages;
+  float* widened;  // 64 * head_dim floats of scratch
 };
 // What a query has of a segment, or of all of them so far: the largest score, the sum of weights, and from float 16 on the sum of values.
 constexpr uint64_t attend_record(uint32_t head_dim) { return 16 + (head_dim + 15) / 16 * 16; }  // floats

@@ -211,10 +211,10 @@ inline std::vector<float> attend(const ops::Kernels& k, const State& state, cons
   std::vector<uint64_t> first, last;
   uint64_t end = 0;
   for (const auto& [a, b] : ranges) first.push_back(a), last.push_back(b), end = std::max(end, b);
-  Aligned<float> partial(count * record), total(count * record);
+  Aligned<float> partial(count * record), total(count * record), widened(64 * n);
   for (size_t i = 0; i < count; ++i) ops::attend_nothing(total.data() + i * record, n);
   const ops::Attend a = {q.data(), n, static_cast<uint32_t>(count), n, scale, softcap, first.data(), last.data(), state.pages.data(),
-                         state.pages.data() + state.offsets[1], state.tensors[0].dtype, state.tensors[1].dtype, state.memory.page_bytes, pages.data()};
+                         state.pages.data() + state.offsets[1], state.tensors[0].dtype, state.tensors[1].dtype, state.memory.page_bytes, pages.data(), widened.data()};
   for (uint64_t segment = 0; segment * ops::kAttendSegment < end; ++segment) {
     k.attend(a, segment, partial.data());
     for (size_t i = 0; i < count; ++i) k.fold(partial.data() + i * record, n, total.data() + i * record);
