@@ -14,7 +14,6 @@ else
   exit 1
 fi
 echo "installing:$missing" >&2
-export DEBIAN_FRONTEND=noninteractive
 $as_root apt-get update -qq >&2
 # shellcheck disable=SC2086
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -116,7 +116,7 @@ linnet_code call_body(const Call& c) {
           linnet_rows& view = run->args[a];
           if (local < arguments) {
             const linnet_rows& outer = c.run->args[local];
-            view = {outer.data ? static_cast<uint8_t*>(outer.data) + row * outer.stride * 4 : nullptr, 1, outer.width, outer.stride};
+            view = {static_cast<uint8_t*>(outer.data) + row * outer.stride * 4, 1, outer.width, outer.stride};
           } else {
             const linnet_value& v = m->values[f.first_value + local];
             view.rows = 1;

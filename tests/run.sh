@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh: installs what is missing, builds, and runs the unit and golden tests (under 10 minutes on 2 cores).
-# run.sh --all: also sanitizers (ASan + UBSan, TSan), clang, a build with exceptions, and the example hosts as their own projects.
+# run.sh --all: also a file over 2 GiB, sanitizers (ASan + UBSan, TSan), clang, a build with exceptions, and the example hosts as their own projects.
 set -eu
 cd "$(dirname "$0")/.."
 all=0

@@ -85,6 +85,14 @@ inline Registry registry_for(const char* isa) {
   return owned;
 }
 
+// The best set without these ops, so that their bodies run.
+inline Registry registry_without(std::initializer_list<const char*> ops) {
+  Registry r = registry_for(nullptr);
+  linnet_error error{};
+  for (const char* op : ops) BOOST_REQUIRE_MESSAGE(linnet_registry_remove(r.get(), op, &error) == LINNET_OK, error.message);
+  return r;
+}
+
 template <typename T>
 T need(Result<T> result) {
   BOOST_REQUIRE_MESSAGE(bool(result), result.error().message());

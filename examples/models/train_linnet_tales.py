@@ -30,6 +30,7 @@ from tales import BOYS, GIRLS, tell_tales
 
 EOS = "<|endoftext|>"
 
+
 def train_tokenizer(tales, vocabulary):
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     tokenizer = Tokenizer(models.BPE())

@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_file_over_2_GiB, *boost::unit_test::label("large") * boos
   rusage usage{};
   BOOST_REQUIRE(::wait4(child, &status, 0, &usage) == child);
   BOOST_REQUIRE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
-  BOOST_TEST(usage.ru_maxrss < 200 * 1024, usage.ru_maxrss << " KiB");
+  BOOST_TEST(usage.ru_maxrss < 64 * 1024, usage.ru_maxrss << " KiB");  // of which this program's own pages are a part
   const Opened m(t / "m/out.linnet");
   BOOST_TEST(m.info.file_bytes > uint64_t{2} << 30);
   const linnet_tensor* last = m.tensor("model.norm.weight");
