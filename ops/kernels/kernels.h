@@ -93,5 +93,8 @@ const Kernels* scalar_kernels();
 #if LINNET_X86
 const Kernels* avx2_kernels();
 #endif
+#if LINNET_AARCH64
+const Kernels* neon_kernels();
+#endif
 
 }  // namespace linnet::ops

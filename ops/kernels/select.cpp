@@ -33,6 +33,9 @@ constexpr Candidate kCandidates[] = {
 #if LINNET_X86
     {"avx2", runs_avx2, avx2_kernels},
 #endif
+#if LINNET_AARCH64
+    {"neon", [] { return true; }, neon_kernels},  // every AArch64 processor has it
+#endif
     {"scalar", [] { return true; }, scalar_kernels},
 };
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -68,15 +69,23 @@ inline std::vector<float> nasty_floats(size_t n, uint32_t seed) {
   return v;
 }
 
+// The instruction sets this machine runs; scalar first, the best last.
+inline const std::vector<const char*>& isas() {
+  static const std::vector<const char*> all = [] {
+    std::vector<const char*> runs;
+    for (const char* isa : {"scalar", "avx2", "avxvnni", "avx512", "neon", "neon_dot"}) if (ops::select(isa)) runs.push_back(isa);
+    return runs;
+  }();
+  return all;
+}
 // Remembered: CPUID takes tens of microseconds in a virtual machine.
 inline const ops::Kernels& kernels(const char* isa) {
-  static const ops::Kernels *const scalar = ops::select("scalar"), *const avx2 = ops::select("avx2");
-  return std::strcmp(isa, "avx2") ? *scalar : *avx2;
-}
-// The instruction sets this machine runs; scalar first.
-inline std::vector<const char*> isas() {
-  static const bool avx2 = ops::select("avx2") != nullptr;
-  return avx2 ? std::vector<const char*>{"scalar", "avx2"} : std::vector<const char*>{"scalar"};
+  static const std::map<std::string, const ops::Kernels*> all = [] {
+    std::map<std::string, const ops::Kernels*> sets;
+    for (const char* name : isas()) sets[name] = ops::select(name);
+    return sets;
+  }();
+  return *all.at(isa);
 }
 
 // A weight, and its elements as they are after rounding to its type.
