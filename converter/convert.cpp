@@ -3,14 +3,17 @@
 
 #include <filesystem>
 #include <new>
+#include <thread>
 
 #include "converter/architectures/architecture.h"
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/checkpoint/folder.h"
 #include "converter/message.h"
 #include "converter/model_file.h"
+#include "converter/quantize/recipe.h"
 #include "converter/tokenizer/tokenizer.h"
 #include "linnet/c.h"
+#include "ops/packing.h"
 #include "runtime/status.h"
 
 namespace linnet {
@@ -19,20 +22,25 @@ using namespace converter;
 
 namespace {
 
-void check_dtype(linnet_dtype dtype) {
-  if (dtype == LINNET_F32 || dtype == LINNET_F16 || dtype == LINNET_BF16) return;
-  fail(LINNET_UNSUPPORTED, "dtype ", dtype_name(dtype), " is not written yet by this version; f32, f16 and bf16 are");
+void check_dtype(const ConvertOptions& options) {
+  const bool integer = options.dtype && packing::is_integer(static_cast<uint8_t>(*options.dtype));
+  if (options.dtype && !integer && *options.dtype != LINNET_F32 && *options.dtype != LINNET_F16 && *options.dtype != LINNET_BF16)
+    fail(LINNET_UNSUPPORTED, "dtype ", dtype_name(*options.dtype), " is not for weights; f32, f16, bf16, i8 and i4 are");
+  if (options.pure && !integer) fail(LINNET_INVALID_ARGUMENT, "pure (--pure) says how i8 and i4 are used, and dtype is neither");
 }
 
-Graph build_graph(const Checkpoint& checkpoint, std::optional<linnet_dtype> wanted, ConvertReport* report) {
+Graph build_graph(const Checkpoint& checkpoint, const ConvertOptions& options, ConvertReport* report) {
   const Family& family = find_family(checkpoint.config());
   refuse_quantized_tensors(checkpoint, family);
-  report->dtype = wanted.value_or(stored_dtype(checkpoint, family));
+  const linnet_dtype stored = stored_dtype(checkpoint, family);
+  report->dtype = options.dtype.value_or(stored);
   report->architecture = family.model_type;
-  ModelBuilder b(checkpoint, report->dtype);
+  const bool integer = packing::is_integer(static_cast<uint8_t>(report->dtype));
+  ModelBuilder b(checkpoint, integer ? stored : report->dtype, report->dtype == LINNET_F32 ? LINNET_F32 : LINNET_F16);
   family.build(b);
   check_all_used(b, family);
   Graph& g = b.graph;
+  if (integer) choose_formats(g, report->dtype, options.pure);
   g.name = checkpoint.name();
   g.architecture = family.model_type;
   const Generation tokens = read_generation(checkpoint.config(), checkpoint.generation_config(), family.tokens, g.vocabulary, &report->notes);
@@ -104,12 +112,12 @@ void try_open(const std::string& path, ConvertReport* report) {
 }
 
 void run(const ConvertOptions& options, ConvertReport* report) {
-  if (options.dtype) check_dtype(*options.dtype);
+  check_dtype(options);
   const auto cancelled = [&] {
     if (options.cancel && *options.cancel) fail(LINNET_CANCELLED, "the conversion was cancelled; nothing was written");
   };
   const Checkpoint checkpoint(options.source);
-  const Graph graph = build_graph(checkpoint, options.dtype, report);
+  const Graph graph = build_graph(checkpoint, options, report);
   report->output = options.output.empty() ? cat(checkpoint.name(), "-", dtype_name(report->dtype), ".linnet") : options.output;
   check_output(report->output, options.force);
   if (checkpoint.has_file(report->output))
@@ -120,7 +128,8 @@ void run(const ConvertOptions& options, ConvertReport* report) {
   cancelled();
 
   OutputFile file(report->output, options.force);
-  write_model(graph, std::as_bytes(std::span(tokenizer)), checkpoint, &file, [&](uint64_t done, uint64_t total, std::string_view tensor) {
+  const unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  write_model(graph, std::as_bytes(std::span(tokenizer)), checkpoint, threads, &file, [&](uint64_t done, uint64_t total, std::string_view tensor) {
     cancelled();
     if (options.progress) options.progress(done, total, tensor);
     cancelled();

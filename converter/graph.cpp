@@ -8,7 +8,7 @@
 namespace linnet::converter {
 
 uint64_t TensorSpec::bytes() const {
-  if (layout == LINNET_R16) return packing::matrix_bytes(dtype, shape[0], shape[1], shape[2]);
+  if (layout != LINNET_PLAIN) return packing::matrix_bytes(dtype, shape[0], shape[1], shape[2]);
   return shape[0] * shape[1] * shape[2] * packing::float_bytes(dtype);
 }
 

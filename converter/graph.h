@@ -28,6 +28,8 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
+using Levels = std::array<int8_t, 16>;    // of i4: ascending, -127..127
+
 struct TensorSpec {
   std::string name;
   linnet_dtype dtype = LINNET_F32;
@@ -35,6 +37,8 @@ struct TensorSpec {
   uint8_t rank = 1;
   std::array<uint64_t, 3> shape{1, 1, 1};  // experts, rows, columns
   Recipe recipe;
+  std::optional<Levels> levels{};  // i4
+  std::string note{};              // why it has this format; empty: nothing to say
   bool operator==(const TensorSpec&) const = default;
   uint64_t rows() const { return shape[0] * shape[1]; }
   uint64_t columns() const { return shape[2]; }

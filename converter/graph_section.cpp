@@ -42,6 +42,7 @@ class SectionWriter {
     const auto args = fbb_.CreateVector(args_);
     const auto attributes = fbb_.CreateVector(attributes_);
     const auto tensors = fbb_.CreateVector(tensors_);
+    const auto levels = levels_.empty() ? Offset<flatbuffers::Vector<float>>() : fbb_.CreateVector(levels_);
     const auto states = fbb_.CreateVector(states_);
     const auto state_tensors = fbb_.CreateVectorOfStructs(state_tensors_);
     const auto name = fbb_.CreateString(graph.name), architecture = fbb_.CreateString(graph.architecture);
@@ -54,6 +55,7 @@ class SectionWriter {
     model.add_args(args);
     model.add_attributes(attributes);
     model.add_tensors(tensors);
+    if (!levels_.empty()) model.add_levels(levels);
     model.add_states(states);
     model.add_state_tensors(state_tensors);
     model.add_numerics(detail::kNumerics);
@@ -101,10 +103,19 @@ class SectionWriter {
     }
   }
 
+  // Each table is stored once.
+  uint32_t levels(const Levels& table) {
+    const auto [at, fresh] = level_ids_.emplace(table, static_cast<uint32_t>(levels_.size() / table.size()));
+    if (fresh) levels_.insert(levels_.end(), table.begin(), table.end());
+    return at->second;
+  }
+
   void add_tensor(const TensorSpec& t, const Placement& p) {
     const fb::Shape shape(t.shape[0], t.shape[1], t.shape[2]);
+    const auto table = t.levels ? flatbuffers::Optional<uint32_t>(levels(*t.levels)) : flatbuffers::nullopt;
+    const auto note = t.note.empty() ? flatbuffers::nullopt : flatbuffers::Optional<uint32_t>(name(t.note));
     tensors_.push_back(fb::CreateTensor(fbb_, name(t.name), static_cast<fb::DType>(t.dtype), static_cast<fb::Layout>(t.layout), 0, t.rank, &shape,
-                                        p.offset, p.bytes, p.xxh3));
+                                        p.offset, p.bytes, p.xxh3, table, note));
   }
 
   void add_state(const StateSpec& s) {
@@ -115,6 +126,8 @@ class SectionWriter {
 
   flatbuffers::FlatBufferBuilder fbb_;
   std::map<std::string, uint32_t> ids_;
+  std::map<Levels, uint32_t> level_ids_;
+  std::vector<float> levels_;
   std::vector<uint8_t> blob_;
   std::vector<uint32_t> ends_, args_;
   std::vector<Offset<fb::Function>> functions_;

@@ -43,7 +43,7 @@ void check_cap(const char* what, uint64_t bytes) {
 
 }  // namespace
 
-uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint, OutputFile* file,
+uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint, unsigned threads, OutputFile* file,
                      const std::function<void(uint64_t, uint64_t, std::string_view)>& step) {
   std::vector<Placement> placements;
   uint64_t weight_bytes = 0;
@@ -63,7 +63,7 @@ uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, c
     const TensorSpec& t = graph.tensors[i];
     Hash one(Hash::k64);
     uint64_t done = placements[i].offset;
-    make_tensor(t, checkpoint, [&](std::span<const std::byte> block) {
+    make_tensor(t, checkpoint, threads, [&](std::span<const std::byte> block) {
       step(done, weight_bytes, t.name);
       file->write(weights_at + done, block);
       one.add64(block);

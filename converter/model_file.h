@@ -12,7 +12,7 @@ namespace linnet::converter {
 
 // `step` is called before each block of weights is written, with the bytes written so far, all there are, and the tensor. It may throw.
 // Returns the size of the file.
-uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint, OutputFile* file,
+uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint, unsigned threads, OutputFile* file,
                      const std::function<void(uint64_t, uint64_t, std::string_view)>& step);
 
 }  // namespace linnet::converter

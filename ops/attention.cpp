@@ -1,5 +1,7 @@
 // attention: appends the step's keys (rotated) and values to the state, then every query head looks at what its row can see: grouped heads,
 // causal, and within the window if the state has one. Keys and values are read from the state only, after rounding, a row's own included.
+#include <cstring>
+
 #include "ops/builtin.h"
 #include "ops/cache.h"
 #include "ops/rotary.h"
@@ -52,84 +54,194 @@ Params read(Check& check) {
   return p;
 }
 
+// Rows whose queries of one kv head are computed together, at most kAttendQueries of them; of a larger group, some heads after the others.
+struct Blocks {
+  uint32_t group, heads, rows;
+  explicit Blocks(const Params& p)
+      : group(p.heads / p.kv_heads), heads(group < kAttendQueries ? group : kAttendQueries), rows(kAttendQueries / heads) {}
+};
+
+// Where one token has few kv heads for many threads, they share its segments: this many at a time, then the parts are folded in order.
+constexpr uint64_t kWave = 8;
+bool shares_segments(uint64_t items, uint32_t threads) { return items % threads && items < 4 * uint64_t{threads}; }
+
 linnet_code plan(void*, linnet_op_plan* plan) {
   Check check(plan->node, plan->error);
   const Params p = read(check);
   plan->output_widths[0] = check.output(0, "y").width;
   plan->model_bytes = sizeof(Params);
-  plan->thread_bytes = check.row_bytes(3, p.head_dim);  // a rotated head, and the kernel's two rows
+  if (!check.ok()) return check.code();
+  const uint64_t record = attend_record(p.head_dim);
+  plan->thread_bytes = kAttendQueries * (pad16(p.head_dim) + 2 * record) * sizeof(float);  // rotated queries, a segment, the running result
+  if (plan->capacity > kAttendSegment && plan->threads > 1) {
+    const uint64_t segments = (plan->capacity + kAttendSegment - 1) / kAttendSegment, wave = segments < kWave ? segments : kWave;
+    uint64_t most = 0;  // items that are shared
+    for (uint64_t rows = 1; rows <= plan->sessions && rows * p.kv_heads < 4 * uint64_t{plan->threads}; ++rows)
+      if (shares_segments(rows * p.kv_heads, plan->threads)) most = rows * p.kv_heads;
+    plan->step_bytes = check.product(most * (p.heads / p.kv_heads) * (wave + 1), record * sizeof(float));
+  }
   return check.code();
 }
 
 // One thread's view of a step.
 class Attention {
  public:
-  Attention(const linnet_op_eval* e, void* scratch)
+  Attention(const linnet_op_eval* e, const linnet_thread& thread)
       : e_(e),
+        thread_(thread),
         p_(params<Params>(e)),
         kernels_(kernels(e)),
         state_(*e->states[0].state),
         keys_(state_, 0, p_.kv_heads),
         values_(state_, 1, p_.kv_heads),
-        segments_(e),
-        rotated_(static_cast<float*>(scratch)) {}
+        blocks_(p_),
+        record_(attend_record(p_.head_dim)),
+        queries_(static_cast<float*>(thread.scratch)),
+        partial_(queries_ + kAttendQueries * pad16(p_.head_dim)),
+        total_(partial_ + kAttendQueries * record_) {}
 
-  void append(uint32_t t, uint32_t kv_head) {
-    const linnet_segment& s = segments_.of(t);
-    const uint64_t position = segments_.position(t);
-    uint8_t* page = detail::state_page(e_->states[0], s, position);
-    const float* k = rotated(row(e_->inputs[kK], t) + uint64_t{kv_head} * p_.head_dim, t);
-    kernels_.narrow(k, p_.head_dim, keys_.dtype, page + keys_.vector(kv_head, position), keys_.stride());
-    kernels_.narrow(row(e_->inputs[kV], t) + uint64_t{kv_head} * p_.head_dim, p_.head_dim, values_.dtype, page + values_.vector(kv_head, position),
-                    values_.stride());
+  // Each (row, kv head) by one thread from beginning to end, so that no thread waits for another.
+  void single_rows() {
+    const uint64_t items = uint64_t{e_->segment_count} * p_.kv_heads;
+    for (uint64_t i = thread_.index; i < items; i += thread_.count) {
+      const linnet_segment& s = e_->segments[i / p_.kv_heads];
+      const auto kv_head = static_cast<uint32_t>(i % p_.kv_heads);
+      append(s, 0, kv_head);
+      attend(s, 0, 1, kv_head);
+    }
   }
 
-  // All query heads of one kv head.
-  void attend(uint32_t t, uint32_t kv_head) {
-    const uint64_t position = segments_.position(t);
-    Attend a = {};
-    a.head_dim = p_.head_dim;
-    a.scale = p_.scale, a.softcap = p_.softcap;
-    a.first = first_visible(state_, position), a.end = position + 1;
-    a.keys = e_->states[0].base + keys_.block(kv_head), a.key_dtype = keys_.dtype;
-    a.values = e_->states[0].base + values_.block(kv_head), a.value_dtype = values_.dtype;
-    a.page_bytes = e_->states[0].page_bytes, a.pages = segments_.of(t).pages;
-    a.scratch = rotated_ + pad16(p_.head_dim);
-    const uint32_t group = p_.heads / p_.kv_heads;
-    for (uint32_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
-      a.q = rotated(row(e_->inputs[kQ], t) + uint64_t{h} * p_.head_dim, t);
-      a.y = row(e_->outputs[0], t) + uint64_t{h} * p_.head_dim;
-      kernels_.attend(a);
+  // Several rows of a session see each other: first all keys and values, then blocks of rows, dealt out one by one since later ones see more.
+  void several_rows() {
+    uint64_t i = 0;
+    for (uint32_t k = 0; k < e_->segment_count; ++k) {
+      const linnet_segment& s = e_->segments[k];
+      const Range mine = split(uint64_t{s.rows} * p_.kv_heads, thread_);
+      for (uint64_t j = mine.begin; j < mine.end; ++j) append(s, static_cast<uint32_t>(j % s.rows), static_cast<uint32_t>(j / s.rows));
+    }
+    e_->host->barrier(&thread_);
+    for (uint32_t k = 0; k < e_->segment_count; ++k) {
+      const linnet_segment& s = e_->segments[k];
+      for (uint32_t h = 0; h < p_.kv_heads; ++h) {
+        for (uint32_t first = 0; first < s.rows; first += blocks_.rows, ++i)
+          if (i % thread_.count == thread_.index) attend(s, first, s.rows - first < blocks_.rows ? s.rows - first : blocks_.rows, h);
+      }
+    }
+  }
+
+  void shared_segments() {
+    const uint64_t items = uint64_t{e_->segment_count} * p_.kv_heads, heads = items * blocks_.group;
+    float *totals = static_cast<float*>(e_->step_memory), *partials = totals + heads * record_;
+    uint64_t begin = UINT64_MAX, end = 0;
+    for (uint32_t k = 0; k < e_->segment_count; ++k) {
+      const linnet_segment& s = e_->segments[k];
+      const uint64_t first = first_visible(state_, s.position) / kAttendSegment, last = s.position / kAttendSegment + 1;
+      begin = first < begin ? first : begin, end = last > end ? last : end;
+    }
+    for (uint64_t wave = begin; wave < end; wave += kWave) {
+      const uint64_t count = end - wave < kWave ? end - wave : kWave;
+      for (uint64_t i = thread_.index; i < items * count; i += thread_.count) {
+        const linnet_segment& s = e_->segments[i % items / p_.kv_heads];
+        const auto kv_head = static_cast<uint32_t>(i % p_.kv_heads);
+        const uint64_t segment = wave + i / items;
+        if (segment == s.position / kAttendSegment) append(s, 0, kv_head);
+        for (uint32_t h = 0; h < blocks_.group; h += blocks_.heads) {
+          Batch batch(*this, s, 0, 1, kv_head, h);
+          kernels_.attend(batch.a, segment, partials + (i * blocks_.group + h) * record_);
+        }
+      }
+      e_->host->barrier(&thread_);
+      for (uint64_t i = thread_.index; i < heads; i += thread_.count) {
+        float* total = totals + i * record_;
+        if (wave == begin) attend_nothing(total, p_.head_dim);
+        for (uint64_t k = 0; k < count; ++k) kernels_.fold(partials + (k * heads + i) * record_, p_.head_dim, total);
+        const linnet_segment& s = e_->segments[i / p_.heads];
+        if (wave + count == end) kernels_.finish_attention(total, p_.head_dim, row(e_->outputs[0], s.first_row) + i % p_.heads * p_.head_dim);
+      }
+      if (wave + count < end) e_->host->barrier(&thread_);
     }
   }
 
  private:
-  const float* rotated(const float* x, uint32_t t) {
-    if (!p_.rotary.dim) return x;
-    kernels_.rope(x, row(e_->inputs[kTable], t), rotated_, 1, p_.head_dim, p_.rotary.dim, p_.rotary.style);
-    return rotated_;
+  // Some query heads of a kv head, of rows [first, first + rows) of a session: their queries, rotated, and what each sees.
+  struct Batch {
+    uint64_t low[kAttendQueries], high[kAttendQueries];
+    float* y[kAttendQueries];
+    Attend a = {};
+    Batch(Attention& owner, const linnet_segment& s, uint32_t first, uint32_t rows, uint32_t kv_head, uint32_t head) {
+      const Params& p = owner.p_;
+      const uint32_t group = owner.blocks_.group, count = group - head < owner.blocks_.heads ? group - head : owner.blocks_.heads;
+      a.q = owner.queries_, a.q_stride = pad16(p.head_dim);
+      a.queries = rows * count, a.head_dim = p.head_dim;
+      a.scale = p.scale, a.softcap = p.softcap;
+      a.first = low, a.end = high;
+      const linnet_state_memory& memory = owner.e_->states[0];
+      a.keys = memory.base + owner.keys_.block(kv_head), a.key_dtype = owner.keys_.dtype;
+      a.values = memory.base + owner.values_.block(kv_head), a.value_dtype = owner.values_.dtype;
+      a.page_bytes = memory.page_bytes, a.pages = s.pages;
+      for (uint32_t r = 0, i = 0; r < rows; ++r) {
+        const uint32_t t = s.first_row + first + r;
+        for (uint32_t h = 0; h < count; ++h, ++i) {
+          const uint64_t column = (uint64_t{kv_head} * group + head + h) * p.head_dim, position = s.position + first + r;
+          owner.rotate(row(owner.e_->inputs[kQ], t) + column, t, owner.queries_ + i * a.q_stride);
+          low[i] = first_visible(owner.state_, position), high[i] = position + 1;
+          y[i] = row(owner.e_->outputs[0], t) + column;
+        }
+      }
+    }
+  };
+
+  void append(const linnet_segment& s, uint32_t r, uint32_t kv_head) {
+    const uint64_t position = s.position + r, column = uint64_t{kv_head} * p_.head_dim;
+    const uint32_t t = s.first_row + r;
+    uint8_t* page = detail::state_page(e_->states[0], s, position);
+    rotate(row(e_->inputs[kK], t) + column, t, queries_);
+    kernels_.narrow(queries_, p_.head_dim, keys_.dtype, page + keys_.vector(kv_head, position), keys_.stride());
+    kernels_.narrow(row(e_->inputs[kV], t) + column, p_.head_dim, values_.dtype, page + values_.vector(kv_head, position), values_.stride());
+  }
+
+  void attend(const linnet_segment& s, uint32_t first, uint32_t rows, uint32_t kv_head) {
+    for (uint32_t h = 0; h < blocks_.group; h += blocks_.heads) {
+      Batch batch(*this, s, first, rows, kv_head, h);
+      for (uint32_t i = 0; i < batch.a.queries; ++i) attend_nothing(total_ + i * record_, p_.head_dim);
+      const uint64_t end = batch.high[batch.a.queries - 1];
+      for (uint64_t segment = batch.low[0] / kAttendSegment; segment * kAttendSegment < end; ++segment) {
+        kernels_.attend(batch.a, segment, partial_);
+        for (uint32_t i = 0; i < batch.a.queries; ++i) kernels_.fold(partial_ + i * record_, p_.head_dim, total_ + i * record_);
+      }
+      for (uint32_t i = 0; i < batch.a.queries; ++i) kernels_.finish_attention(total_ + i * record_, p_.head_dim, batch.y[i]);
+    }
+  }
+
+  void rotate(const float* x, uint32_t t, float* to) {
+    if (p_.rotary.dim) kernels_.rope(x, row(e_->inputs[kTable], t), to, 1, p_.head_dim, p_.rotary.dim, p_.rotary.style);
+    else std::memcpy(to, x, p_.head_dim * sizeof(float));
   }
 
   const linnet_op_eval* e_;
+  const linnet_thread& thread_;
   const Params& p_;
   const Kernels& kernels_;
   const linnet_state& state_;
   const StateHeads keys_, values_;
-  Segments segments_;
-  float* rotated_;
+  const Blocks blocks_;
+  const uint64_t record_;
+  float *queries_, *partial_, *total_;
 };
 
 linnet_code eval(const linnet_op_eval* e) {
   const Params& p = params<Params>(e);
   if (p.rotary.dim && !has_input(e, kTable)) return e->host->fail(e, LINNET_BAD_FILE, "the rope table is absent");
-  const uint64_t rows = e->inputs[kQ].rows, items = rows * p.kv_heads;  // head-major, so that a thread stays with one head's pages
+  uint64_t longest = 0;
+  for (uint32_t i = 0; i < e->segment_count; ++i) {
+    const uint64_t seen = e->segments[i].position + 1 - first_visible(*e->states[0].state, e->segments[i].position);
+    longest = seen > longest ? seen : longest;
+  }
   const auto region = [&](const linnet_thread& thread) {
-    Attention attention(e, thread.scratch);
-    const Range mine = split(items, thread);
-    for (uint64_t i = mine.begin; i < mine.end; ++i) attention.append(static_cast<uint32_t>(i % rows), static_cast<uint32_t>(i / rows));
-    e->host->barrier(&thread);
-    // Dealt out one by one: later rows see more, so contiguous parts would not be equal work.
-    for (uint64_t i = thread.index; i < items; i += thread.count) attention.attend(static_cast<uint32_t>(i % rows), static_cast<uint32_t>(i / rows));
+    Attention attention(e, thread);
+    if (e->rows != e->segment_count) attention.several_rows();
+    else if (longest > kAttendSegment && shares_segments(uint64_t{e->segment_count} * p.kv_heads, thread.count)) attention.shared_segments();
+    else attention.single_rows();
   };
   parallel(e, region);
   return LINNET_OK;

@@ -72,6 +72,12 @@ uint64_t Check::sum(uint64_t a, uint64_t b) {
   return bytes;
 }
 
+uint64_t Check::product(uint64_t a, uint64_t b) {
+  uint64_t bytes = 0;
+  if (detail::mul_overflows(a, b, &bytes)) fail("scratch", UINT64_MAX, 0, "needs more than 2^64 bytes of scratch");
+  return bytes;
+}
+
 uint64_t Check::row_bytes(uint64_t rows, uint64_t width) {
   uint64_t padded = 0, bytes = 0;
   if (detail::add_overflows(width, 15, &padded) || detail::mul_overflows(rows, padded / 16 * 64, &bytes)) {
@@ -199,12 +205,13 @@ const linnet_tensor& Check::weight(uint32_t i, const char* label) {
 const linnet_tensor& Check::sized_matrix(uint32_t i, const char* label, uint64_t rows, uint64_t columns, unsigned layouts) {
   const linnet_tensor& w = weight(i, label);
   if (!ok()) return w;
-  if (w.dtype > LINNET_BF16) {
-    fail(w.name, LINNET_F32, w.dtype, "weight %u (%s) is %s; this build reads f32, f16 and bf16 here", i, label, dtype_name(w.dtype));
+  const bool integer = packing::is_integer(w.dtype);
+  if (w.dtype > LINNET_I4) {
+    fail(w.name, LINNET_F32, w.dtype, "weight %u (%s) is %s; this build reads f32, f16, bf16, i8 and i4 here", i, label, dtype_name(w.dtype));
     unsupported();
-  } else if (w.layout > LINNET_R16K4 || !(layouts >> w.layout & 1u) || w.layout_version != 0) {
-    fail(w.name, LINNET_R16, w.layout, "weight %u (%s) has layout %s, version %u; this build cannot read it here", i, label, layout_name(w.layout),
-         w.layout_version);
+  } else if (w.layout > LINNET_R16K4 || !(layouts >> w.layout & 1u) || w.layout_version != 0 || integer != (w.layout == LINNET_R16K4)) {
+    fail(w.name, LINNET_R16, w.layout, "weight %u (%s) is %s in layout %s, version %u; this build cannot read it here", i, label,
+         dtype_name(w.dtype), layout_name(w.layout), w.layout_version);
     unsupported();
   } else if (w.rank != 2 || w.shape[0] != 1) {
     fail(w.name, 2, w.rank, "weight %u (%s) has rank %u, and must be a matrix", i, label, w.rank);
@@ -214,19 +221,29 @@ const linnet_tensor& Check::sized_matrix(uint32_t i, const char* label, uint64_t
     fail(w.name, rows, w.shape[1], "weight %u (%s) has %llu rows, and must have %llu", i, label, ull(w.shape[1]), ull(rows ? rows : 1));
   }
   if (!ok()) return w;
-  uint64_t padded = w.shape[1], bytes = 0;
-  bool overflow = w.layout == LINNET_R16 && (padded > UINT64_MAX - packing::kPanelRows);
-  if (!overflow && w.layout == LINNET_R16) padded = packing::padded_rows(padded);
-  overflow = overflow || detail::mul_overflows(padded, w.shape[2], &bytes) || detail::mul_overflows(bytes, packing::float_bytes(w.dtype), &bytes);
+  uint64_t bytes = 0;
+  const uint64_t most = uint64_t{1} << 48;  // more rows or columns than that fit no file, and pad without overflow up to it
+  bool overflow = w.shape[1] > most || w.shape[2] > most;
+  if (!overflow && w.layout == LINNET_PLAIN)
+    overflow = detail::mul_overflows(w.shape[1], w.shape[2] * packing::float_bytes(w.dtype), &bytes);
+  else if (!overflow)
+    overflow = detail::mul_overflows(packing::panels(w.shape[1]), packing::panel_bytes(w.dtype, w.shape[2]), &bytes);
   if (overflow || bytes != w.bytes) {
     fail(w.name, bytes, w.bytes, "weight %u (%s) has %llu bytes, but its shape %llu x %llu takes %s%llu", i, label, ull(w.bytes), ull(w.shape[1]),
          ull(w.shape[2]), overflow ? "more than " : "", ull(overflow ? UINT64_MAX : bytes));
+  }
+  if (w.dtype == LINNET_I4) {
+    if (!w.levels) fail(w.name, packing::kLevels, 0, "weight %u (%s) is i4 and has no table of levels", i, label);
+    for (uint64_t l = 0; ok() && l < packing::kLevels; ++l) {
+      if (!(w.levels[l] >= -127.0f && w.levels[l] <= 127.0f) || w.levels[l] != static_cast<float>(static_cast<int>(w.levels[l])))
+        fail(w.name, 127, l, "weight %u (%s): level %llu is %g; levels are whole numbers from -127 to 127", i, label, ull(l), static_cast<double>(w.levels[l]));
+    }
   }
   return w;
 }
 
 const linnet_tensor& Check::matrix(uint32_t i, const char* label, uint64_t rows, uint64_t columns, bool plain_too) {
-  return sized_matrix(i, label, rows, columns, 1u << LINNET_R16 | (plain_too ? 1u << LINNET_PLAIN : 0u));
+  return sized_matrix(i, label, rows, columns, 1u << LINNET_R16 | 1u << LINNET_R16K4 | (plain_too ? 1u << LINNET_PLAIN : 0u));
 }
 const linnet_tensor& Check::plain_matrix(uint32_t i, const char* label, uint64_t rows, uint64_t columns) {
   return sized_matrix(i, label, rows, columns, 1u << LINNET_PLAIN);

@@ -39,7 +39,7 @@ class Check {
   void leading(const linnet_value& value, const char* label, uint8_t leading);
   void same_leading(const linnet_value& a, const char* a_label, const linnet_value& b, const char* b_label);
 
-  // A float matrix [any, columns]: R16, or where `plain_too` row-major. Checks shape and bytes. rows: rows_any or the number it must have.
+  // A matrix [any, columns]: floats in R16 or integers in R16K4, or where `plain_too` row-major. Checks shape and bytes. rows: rows_any or the number it must have.
   static constexpr uint64_t rows_any = 0;
   const linnet_tensor& matrix(uint32_t i, const char* label, uint64_t rows, uint64_t columns, bool plain_too = false);
   const linnet_tensor& plain_matrix(uint32_t i, const char* label, uint64_t rows, uint64_t columns);
@@ -55,6 +55,7 @@ class Check {
   // Bytes of `rows` f32 rows of that width, each starting at a multiple of 16 elements, and sums of bytes; overflow is an error.
   uint64_t row_bytes(uint64_t rows, uint64_t width);
   uint64_t sum(uint64_t a, uint64_t b);
+  uint64_t product(uint64_t a, uint64_t b);
 
   // The error of the caller's own making; returns the code. subject may be null. The host puts node and op before the message.
   linnet_code fail(const char* subject, uint64_t expected, uint64_t actual, const char* format, ...) __attribute__((format(printf, 5, 6)));

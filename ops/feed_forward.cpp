@@ -1,4 +1,4 @@
-// feed_forward: down(act(up(norm(x)))), or down(act(gate(norm(x))) * up(norm(x))), + residual. Two barriers, one without a norm.
+// feed_forward: down(act(up(norm(x)))), or down(act(gate(norm(x))) * up(norm(x))), + residual. One barrier; one more for the norm of several rows.
 #include "ops/builtin.h"
 #include "ops/packing.h"
 #include "ops/prologue.h"
@@ -10,6 +10,8 @@ enum Weight : uint32_t { kUp = 2, kUpBias, kGate, kGateBias, kDown, kDownBias, k
 
 struct Params {
   Prologue prologue;
+  Reads reads;             // of the norm's rows
+  bool quantize;           // the hidden rows
   uint32_t activation;
   uint64_t hidden;         // f
 };
@@ -22,15 +24,17 @@ Params read(Check& check) {
   check.same_leading(x, "x", y, "y");
   p.prologue = read_prologue(check, x.width);
   p.activation = static_cast<uint32_t>(check.integer("activation", kNone, kNone, kActivations - 1));
-  p.hidden = check.matrix(kUp, "up", Check::rows_any, x.width).shape[1];
+  const linnet_tensor& up = check.matrix(kUp, "up", Check::rows_any, x.width);
+  p.hidden = up.shape[1];
+  p.reads.matrix(up);
   check.optional_vector(kUpBias, "up bias", p.hidden);
   if (check.optional_weight(kGate)) {
-    check.matrix(kGate, "gate", p.hidden, x.width);
+    p.reads.matrix(check.matrix(kGate, "gate", p.hidden, x.width));
     check.optional_vector(kGateBias, "gate bias", p.hidden);
   } else {
     check.absent_weight(kGateBias, "gate bias", "there is no gate");
   }
-  check.matrix(kDown, "down", y.width, p.hidden);
+  p.quantize = packing::is_integer(check.matrix(kDown, "down", y.width, p.hidden).dtype);
   check.optional_vector(kDownBias, "down bias", y.width);
   if (check.optional_input(1)) {
     const linnet_value& residual = check.input(1, "residual");
@@ -48,48 +52,50 @@ linnet_code plan(void*, linnet_op_plan* plan) {
   const uint64_t rows = max_rows(plan, x.leading);
   plan->output_widths[0] = plan->node->outputs[0]->width;
   plan->model_bytes = sizeof(Params);
-  plan->step_bytes = check.sum(p.prologue.norm ? check.row_bytes(rows, x.width) : 0, check.row_bytes(rows, p.hidden));
+  plan->step_bytes = check.sum(prepared_bytes(check, p.prologue, p.reads, rows, x.width), check.row_bytes(rows, p.hidden));
+  if (p.quantize) plan->step_bytes = check.sum(plan->step_bytes, check.product(rows, QuantizedRow(p.hidden).bytes));
+  plan->thread_bytes = prepared_bytes(check, p.prologue, p.reads, 1, x.width);
   return check.code();
-}
-
-// A matrix's panels [begin, end) over all rows; bias, activation and the rest are the caller's.
-Linear panels_of(const linnet_op_eval* e, uint32_t index, Range panels, InputRows in, uint64_t k, uint32_t rows, float* y, uint64_t y_stride) {
-  const linnet_tensor& w = *weight(e, index);
-  const uint64_t output = panels.begin * packing::kPanelRows;
-  const float* bias = floats(weight(e, index + 1));
-  Linear a = {};
-  a.weights = static_cast<const uint8_t*>(w.data) + panels.begin * packing::r16_panel_elements(k) * packing::float_bytes(w.dtype);
-  a.dtype = w.dtype, a.k = k, a.panels = panels.end - panels.begin;
-  a.x = in.data, a.x_stride = in.stride, a.rows = rows;
-  a.y = y + output, a.y_stride = y_stride;
-  a.bias = bias ? bias + output : nullptr;
-  return a;
 }
 
 linnet_code eval(const linnet_op_eval* e) {
   const Params& p = params<Params>(e);
   const linnet_rows &x = e->inputs[0], &y = e->outputs[0];
-  float* normed = static_cast<float*>(e->step_memory);
-  float* hidden = normed + (p.prologue.norm ? x.rows * pad16(x.width) : 0);
   const uint64_t stride = pad16(p.hidden);
+  uint8_t* after = static_cast<uint8_t*>(e->step_memory);
+  float* hidden = reinterpret_cast<float*>(after);
+  uint8_t* codes = after += x.rows * stride * sizeof(float);
+  const uint64_t code_stride = p.quantize ? QuantizedRow(p.hidden).bytes : 0;
+  void* prepared = after + x.rows * code_stride;
+  // Panels go to threads in pairs, so that a thread's outputs are whole groups, which it can quantize itself.
+  const uint64_t panels = packing::panels(p.hidden), pairs = (panels + 1) / 2;
   const auto region = [&](const linnet_thread& thread) {
-    const InputRows in = normed_rows(e, thread, p.prologue, x, normed);
-    const Range mine = split(packing::panels(p.hidden), thread);
-    if (mine.begin < mine.end) {
-      Linear up = panels_of(e, kUp, mine, in, x.width, x.rows, hidden, stride);
+    const InputRows in = prepared_rows(e, thread, p.prologue, p.reads, x, prepared);
+    const Range mine = split(pairs, thread);
+    const uint64_t begin = 2 * mine.begin, end = 2 * mine.end < panels ? 2 * mine.end : panels;
+    if (begin < end) {
+      Linear up = {};
+      read_matrix(up, *weight(e, kUp), floats(weight(e, kUpBias)), begin, in, x.rows, hidden, stride);
+      up.panels = end - begin;
       if (!weight(e, kGate)) up.activation = p.activation;
       kernels(e).linear(up);
       if (weight(e, kGate)) {
-        Linear gate = panels_of(e, kGate, mine, in, x.width, x.rows, hidden, stride);
+        Linear gate = {};
+        read_matrix(gate, *weight(e, kGate), floats(weight(e, kGateBias)), begin, in, x.rows, hidden, stride);
+        gate.panels = end - begin;
         gate.activation = p.activation;
         gate.factor = up.y, gate.factor_stride = stride;  // in place: a lane's factor is read before it is written
         kernels(e).linear(gate);
       }
+      const uint64_t groups = packing::groups(p.hidden), last = mine.end < groups ? mine.end : groups;
+      for (uint64_t t = 0; p.quantize && t < x.rows; ++t) kernels(e).quantize(hidden + t * stride, p.hidden, mine.begin, last, codes + t * code_stride);
     }
     e->host->barrier(&thread);
     const Range outputs = split(packing::panels(y.width), thread);
     if (outputs.begin == outputs.end) return;
-    Linear down = panels_of(e, kDown, outputs, {hidden, stride}, p.hidden, x.rows, row(y, 0), y.stride);
+    Linear down = {};
+    read_matrix(down, *weight(e, kDown), floats(weight(e, kDownBias)), outputs.begin, {hidden, stride, codes, code_stride}, x.rows, row(y, 0), y.stride);
+    down.panels = outputs.end - outputs.begin;
     if (has_input(e, 1)) down.residual = row(e->inputs[1], 0) + outputs.begin * packing::kPanelRows, down.residual_stride = e->inputs[1].stride;
     kernels(e).linear(down);
   };

@@ -8,6 +8,7 @@ namespace {
 
 struct Params {
   Prologue prologue;
+  Reads reads;
   uint32_t activation;
 };
 
@@ -26,7 +27,7 @@ Params read(Check& check) {
   for (uint32_t i = 0; i < outputs && check.ok(); ++i) {
     const linnet_value& y = check.output(i, "y");
     check.same_leading(x, "x", y, "y");
-    check.matrix(matrix_weight(i), "W", y.width, x.width);
+    p.reads.matrix(check.matrix(matrix_weight(i), "W", y.width, x.width));
     check.optional_vector(bias_weight(i), "b", y.width);
   }
   if (check.optional_input(1)) {
@@ -46,7 +47,8 @@ linnet_code plan(void*, linnet_op_plan* plan) {
   const linnet_value& x = *plan->node->inputs[0];
   for (uint32_t i = 0; i < plan->node->output_count; ++i) plan->output_widths[i] = plan->node->outputs[i]->width;
   plan->model_bytes = sizeof(Params);
-  if (p.prologue.norm) plan->step_bytes = check.row_bytes(max_rows(plan, x.leading), x.width);
+  plan->step_bytes = prepared_bytes(check, p.prologue, p.reads, max_rows(plan, x.leading), x.width);
+  plan->thread_bytes = prepared_bytes(check, p.prologue, p.reads, 1, x.width);
   return check.code();
 }
 
@@ -56,7 +58,7 @@ linnet_code eval(const linnet_op_eval* e) {
   uint64_t panels = 0;
   for (uint32_t i = 0; i < e->node->output_count; ++i) panels += packing::panels(e->outputs[i].width);
   const auto region = [&](const linnet_thread& thread) {
-    const InputRows in = normed_rows(e, thread, p.prologue, x, static_cast<float*>(e->step_memory));
+    const InputRows in = prepared_rows(e, thread, p.prologue, p.reads, x, e->step_memory);
     const Range mine = split(panels, thread);  // of all matrices' panels, one after the other
     uint64_t before = 0;
     for (uint32_t i = 0; i < e->node->output_count; ++i) {
@@ -64,15 +66,10 @@ linnet_code eval(const linnet_op_eval* e) {
       const uint64_t count = packing::panels(y.width);
       const uint64_t begin = mine.begin > before ? mine.begin - before : 0, end = mine.end - before < count ? mine.end - before : count;
       if (mine.end > before && begin < end) {
-        const linnet_tensor& w = *weight(e, matrix_weight(i));
-        const uint64_t output = begin * packing::kPanelRows, panel_bytes = packing::r16_panel_elements(x.width) * packing::float_bytes(w.dtype);
-        const float* bias = floats(weight(e, bias_weight(i)));
+        const uint64_t output = begin * packing::kPanelRows;
         Linear a = {};
-        a.weights = static_cast<const uint8_t*>(w.data) + begin * panel_bytes;
-        a.dtype = w.dtype, a.k = x.width, a.panels = end - begin;
-        a.x = in.data, a.x_stride = in.stride, a.rows = x.rows;
-        a.y = row(y, 0) + output, a.y_stride = y.stride;
-        a.bias = bias ? bias + output : nullptr;
+        read_matrix(a, *weight(e, matrix_weight(i)), floats(weight(e, bias_weight(i))), begin, in, x.rows, row(y, 0), y.stride);
+        a.panels = end - begin;
         a.activation = p.activation;
         if (has_input(e, 1)) a.residual = row(e->inputs[1], 0) + output, a.residual_stride = e->inputs[1].stride;
         kernels(e).linear(a);

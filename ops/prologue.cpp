@@ -18,18 +18,42 @@ Prologue read_prologue(Check& check, uint64_t width) {
   return p;
 }
 
-InputRows normed_rows(const linnet_op_eval* e, const linnet_thread& thread, const Prologue& p, const linnet_rows& x, float* scratch) {
-  if (p.norm == kNoNorm) return {static_cast<const float*>(x.data), x.stride};
-  const Kernels& k = kernels(e);
+uint64_t prepared_bytes(Check& check, const Prologue& p, const Reads& reads, uint64_t rows, uint64_t width) {
+  uint64_t bytes = p.norm != kNoNorm ? check.row_bytes(rows, width) : 0;
+  if (reads.codes) bytes = check.sum(bytes, check.product(rows, QuantizedRow(width).bytes));
+  return bytes;
+}
+
+InputRows prepared_rows(const linnet_op_eval* e, const linnet_thread& thread, const Prologue& p, const Reads& reads, const linnet_rows& x,
+                        void* scratch) {
+  InputRows in = {static_cast<const float*>(x.data), x.stride, nullptr, 0};
+  if (p.norm == kNoNorm && !reads.codes) return in;
+  const bool alone = x.rows == 1;
+  float* normed = static_cast<float*>(alone ? thread.scratch : scratch);
   const uint64_t stride = pad16(x.width);
+  uint8_t* codes = reinterpret_cast<uint8_t*>(normed) + (p.norm != kNoNorm ? x.rows * stride * sizeof(float) : 0);
+  if (p.norm != kNoNorm) in.data = normed, in.stride = stride;
+  if (reads.codes) in.codes = codes, in.code_stride = QuantizedRow(x.width).bytes;
+  const Kernels& k = kernels(e);
   const float *weights = floats(weight(e, 0)), *bias = floats(weight(e, 1));
-  const Range mine = split(x.rows, thread);
+  const Range mine = alone ? Range{0, 1} : split(x.rows, thread);
   for (uint64_t t = mine.begin; t < mine.end; ++t) {
-    if (p.norm == kRms) k.rms_norm(row(x, t), weights, scratch + t * stride, x.width, p.epsilon);
-    else k.layer_norm(row(x, t), weights, bias, scratch + t * stride, x.width, p.epsilon);
+    if (p.norm == kRms) k.rms_norm(row(x, t), weights, normed + t * stride, x.width, p.epsilon);
+    else if (p.norm == kLayer) k.layer_norm(row(x, t), weights, bias, normed + t * stride, x.width, p.epsilon);
+    if (reads.codes) k.quantize(in.data + t * in.stride, x.width, 0, packing::groups(x.width), codes + t * in.code_stride);
   }
-  e->host->barrier(&thread);
-  return {scratch, stride};
+  if (!alone) e->host->barrier(&thread);
+  return in;
+}
+
+void read_matrix(Linear& a, const linnet_tensor& w, const float* bias, uint64_t panel, const InputRows& in, uint32_t rows, float* y, uint64_t y_stride) {
+  const uint64_t output = panel * packing::kPanelRows;
+  a.weights = static_cast<const uint8_t*>(w.data) + panel * packing::panel_bytes(w.dtype, w.shape[2]);
+  a.dtype = w.dtype, a.levels = w.levels, a.k = w.shape[2];
+  a.x = in.data, a.x_stride = in.stride;
+  a.codes = in.codes, a.code_stride = in.code_stride, a.rows = rows;
+  a.y = y + output, a.y_stride = y_stride;
+  a.bias = bias ? bias + output : nullptr;
 }
 
 }  // namespace linnet::ops

@@ -1,8 +1,12 @@
 #include "runtime/thread_pool.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 #include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -52,9 +56,9 @@ FloatMode::~FloatMode() {
 #endif
 }
 
-void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old) {
-  const uint64_t start = now_ns();
-  for (unsigned i = 1;; ++i) {
+void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old, bool spin) {
+  const uint64_t start = spin ? now_ns() : 0;
+  for (unsigned i = 1; spin; ++i) {
     if (word.load(std::memory_order_acquire) != old) return;
     pause();
     if (i % 64 == 0 && now_ns() - start > kSpinNs) break;
@@ -69,13 +73,26 @@ void Barrier::wait() {
     generation_.store(generation + 1, std::memory_order_release);
     generation_.notify_all();
   } else {
-    wait_while_equal(generation_, generation);
+    wait_while_equal(generation_, generation, spin_);
   }
 }
 
+namespace {
+// More threads than processors must not spin: each would keep the one it waits for from running.
+uint32_t usable_processors() {
+#if defined(__linux__)
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) == 0) return static_cast<uint32_t>(CPU_COUNT(&usable));
+#endif
+  const long all = sysconf(_SC_NPROCESSORS_ONLN);
+  return all > 0 ? static_cast<uint32_t>(all) : 1;
+}
+}  // namespace
+
 linnet_code ThreadPool::start(uint32_t threads, const linnet_thread_pool* host, Worker* workers, linnet_error* error) {
   threads_ = threads;
-  barrier_.init(threads);
+  spin_ = threads <= usable_processors();
+  barrier_.init(threads, spin_);
   workers_ = workers;
   if (host && host->run) {
     host_ = *host;
@@ -109,7 +126,7 @@ void* ThreadPool::enter(void* worker) {
 
 void ThreadPool::work(uint32_t index) {
   for (uint32_t seen = 0;; ++seen) {
-    wait_while_equal(generation_, seen);
+    wait_while_equal(generation_, seen, spin_);
     if (stop_.load(std::memory_order_relaxed)) return;
     {
       const FloatMode mode;
@@ -140,17 +157,77 @@ void ThreadPool::run(void (*job)(void*, uint32_t), void* argument) {
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   job(argument, 0);
-  for (uint32_t done; (done = done_.load(std::memory_order_acquire)) != threads_ - 1;) wait_while_equal(done_, done);
+  for (uint32_t done; (done = done_.load(std::memory_order_acquire)) != threads_ - 1;) wait_while_equal(done_, done, spin_);
 }
+
+namespace {
+
+// Up to n - 1 bytes of a small file; empty if there is none.
+void read_small(const char* path, char* text, size_t n) {
+  text[0] = 0;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t got = read(fd, text, n - 1);
+  text[got > 0 ? got : 0] = 0;
+  close(fd);
+}
+
+#if defined(__linux__)
+// Cores, of which a core with two hardware threads counts once: the second one adds little to kernels that fill the first one's units.
+long physical_cores(const cpu_set_t& usable) {
+  cpu_set_t seen;
+  CPU_ZERO(&seen);
+  long cores = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable)) continue;
+    char path[96], text[64];
+    std::snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    read_small(path, text, sizeof text);
+    const long first = text[0] >= '0' && text[0] <= '9' ? std::strtol(text, nullptr, 10) : cpu;  // the list's lowest names the core
+    if (first < 0 || first >= CPU_SETSIZE || CPU_ISSET(first, &seen)) continue;
+    CPU_SET(first, &seen);
+    ++cores;
+  }
+  return cores;
+}
+
+// Whole processors that the control groups' quotas allow (version 2: "QUOTA PERIOD" or "max PERIOD"), from the process's own group up.
+long allowed_by_quota() {
+  long allowed = LONG_MAX;
+  char text[512], path[640];
+  read_small("/proc/self/cgroup", text, sizeof text);
+  char* group = std::strstr(text, "0::/");
+  if (!group) return allowed;
+  group += 3;
+  group[std::strcspn(group, "\n")] = 0;
+  for (;;) {
+    char limit[64];
+    std::snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+    read_small(path, limit, sizeof limit);
+    long quota = 0, period = 0;
+    if (std::sscanf(limit, "%ld %ld", &quota, &period) == 2 && quota > 0 && period > 0) {
+      const long cpus = (quota + period - 1) / period;
+      allowed = cpus < allowed ? cpus : allowed;
+    }
+    char* slash = std::strrchr(group, '/');
+    if (!slash) return allowed;
+    *slash = 0;  // the group above
+  }
+}
+#endif
+
+}  // namespace
 
 uint32_t default_threads() {
   long cores = 0;
 #if defined(__linux__)
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) == 0) cores = physical_cores(usable);
+  const long allowed = allowed_by_quota();
+  if (cores > allowed) cores = allowed;
 #endif
   if (cores < 1) cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return cores < 1 ? 1 : cores > 8 ? 8 : static_cast<uint32_t>(cores);
+  return cores < 1 ? 1 : cores > 256 ? 256 : static_cast<uint32_t>(cores);
 }
 
 }  // namespace linnet::detail

@@ -20,17 +20,18 @@ class FloatMode {
   uint64_t saved_;
 };
 
-// Spins for at most 50 us, then sleeps, until `word` differs from `old`.
-void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old);
+// Spins for at most 50 us (or not at all), then sleeps, until `word` differs from `old`.
+void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t old, bool spin);
 
 // A barrier for a fixed number of threads; the last one in lets the others go.
 class Barrier {
  public:
-  void init(uint32_t threads) { threads_ = threads; }
+  void init(uint32_t threads, bool spin) { threads_ = threads, spin_ = spin; }
   void wait();
 
  private:
   uint32_t threads_ = 1;
+  bool spin_ = true;
   alignas(64) std::atomic<uint32_t> arrived_{0};
   alignas(64) std::atomic<uint32_t> generation_{0};
 };
@@ -56,6 +57,7 @@ class ThreadPool {
   static void* enter(void* worker);
   void work(uint32_t index);
   uint32_t threads_ = 1, running_ = 0;
+  bool spin_ = true;
   linnet_thread_pool host_{};
   Worker* workers_ = nullptr;
   Barrier barrier_;
@@ -67,6 +69,6 @@ class ThreadPool {
 };
 
 uint64_t now_ns();            // of a clock that only goes forward
-uint32_t default_threads();  // the cores this process may use, at most 8
+uint32_t default_threads();  // physical cores that affinity and control groups leave this process
 
 }  // namespace linnet::detail

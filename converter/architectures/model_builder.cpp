@@ -83,7 +83,7 @@ ModelBuilder::EmbeddingAndHead ModelBuilder::embedding_and_head(const std::strin
 
 Id ModelBuilder::key_value_state(const std::string& name, uint64_t width) {
   if (width > UINT32_MAX) fail(LINNET_UNSUPPORTED, "state ", name, " would be ", width, " elements wide");
-  const auto type = static_cast<uint8_t>(dtype == LINNET_F32 ? LINNET_F32 : LINNET_F16);
+  const auto type = static_cast<uint8_t>(state_dtype);
   const auto w = static_cast<uint32_t>(width);
   return graph.state({name, {{w, type, LINNET_STATE_PANELS}, {w, type, LINNET_STATE_ROWS}}});
 }

@@ -21,11 +21,13 @@ struct MatrixSource {
 
 class ModelBuilder {
  public:
-  ModelBuilder(const Checkpoint& source, linnet_dtype matrices) : checkpoint(source), config(source.config()), dtype(matrices) {}
+  ModelBuilder(const Checkpoint& source, linnet_dtype matrices, linnet_dtype cache)
+      : checkpoint(source), config(source.config()), dtype(matrices), state_dtype(cache) {}
 
   const Checkpoint& checkpoint;
   const Config& config;
-  const linnet_dtype dtype;      // of matrices
+  const linnet_dtype dtype;        // of matrices, before choose_formats (quantize/recipe.h) makes some of them integers
+  const linnet_dtype state_dtype;  // of keys and values
   Graph graph;
 
   bool has(std::string_view name) const { return checkpoint.find(name) != nullptr; }

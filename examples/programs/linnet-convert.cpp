@@ -11,6 +11,7 @@ using namespace linnet::programs;
 
 namespace {
 
+constexpr linnet_dtype kDtypes[] = {LINNET_F32, LINNET_F16, LINNET_BF16, LINNET_I8, LINNET_I4};
 ConvertOptions options;
 std::string dtype;
 bool no_tokenizer = false, json = false;
@@ -62,7 +63,8 @@ void print_text(const ConvertReport& r) {
 
 int convert_it() {
   options.tokenizer = !no_tokenizer;
-  if (!dtype.empty()) options.dtype = dtype == "f32" ? LINNET_F32 : dtype == "f16" ? LINNET_F16 : LINNET_BF16;
+  for (const linnet_dtype d : kDtypes)
+    if (dtype == dtype_name(d)) options.dtype = d;
   options.cancel = detail::flag(&interrupted);
   catch_interrupts();
   Bar bar;
@@ -80,8 +82,12 @@ int convert_it() {
 int main(int argc, char** argv) {
   app.add_option("SRC", options.source, "the checkpoint's folder")->required();
   app.add_option("-o,--output", options.output, "the file to write (default: NAME-DTYPE.linnet in the current folder)");
-  app.add_option("--dtype", dtype, "of the weights: f32, f16 or bf16 (default: the checkpoint's own; f32 if its matrices differ)")
-      ->check(CLI::IsMember({"f32", "f16", "bf16"}));
+  app.add_option("--dtype", dtype,
+                 "of the matrices: f32, f16, bf16, i8 (8.5 bits a weight) or i4 (4.5); default: the checkpoint's own, f32 if its matrices differ")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "i8", "i4"}));
+  app.add_flag("--pure", options.pure, "i8, i4: every matrix alike (else i4 keeps the embedding and the output head at i8)");
+  app.add_option("-t,--threads", options.threads, "that quantize; 0: the processors this process may use (the file is the same)")
+      ->capture_default_str();
   app.add_flag("--force", options.force, "replace the file if it exists");
   app.add_flag("--no-tokenizer", no_tokenizer, "leave the tokenizer out");
   app.add_flag("--json", json, "print the report as JSON");
@@ -90,6 +96,7 @@ int main(int argc, char** argv) {
   describe(app,
            "  linnet-convert ./TinyLlama-1.1B                      # writes TinyLlama-1.1B-bf16.linnet, in the checkpoint's own dtype\n"
            "  linnet-convert ./gpt2 -o gpt2.linnet --dtype f16\n"
+           "  linnet-convert ./TinyLlama-1.1B --dtype i4           # linnet-inspect --tensors shows what each tensor got, and why\n"
            "  linnet-run gpt2.linnet \"Once upon a time\"\n\n"
            "Families: " + families + "\n\n"
            "Exit status: 0 converted, 1 failed (nothing is left behind), 2 wrong usage, 130 interrupted.");

@@ -12,7 +12,7 @@ namespace {
 struct F32x16 {
   // Tiles of linear, in sixteen registers: 6 rows x 1 panel keeps 12 sums, 2 weights, 1 input; one row alone needs 4 panels' 8 chains to
   // cover fma's latency of 4 on two ports.
-  static constexpr int kTileRows = 6, kTilePanels = 4;
+  static constexpr int kTileRows = 6, kTilePanels = 1, kRowPanels = 4, kQueries = 2;
   struct F { __m256 a, b; };
   struct I { __m256i a, b; };
   struct M { __m256 a, b; };
@@ -40,6 +40,7 @@ struct F32x16 {
   static I isub(I x, I y) { return {_mm256_sub_epi32(x.a, y.a), _mm256_sub_epi32(x.b, y.b)}; }
   static I iand(I x, I y) { return {_mm256_and_si256(x.a, y.a), _mm256_and_si256(x.b, y.b)}; }
   static I ior(I x, I y) { return {_mm256_or_si256(x.a, y.a), _mm256_or_si256(x.b, y.b)}; }
+  static I imax(I x, I y) { return {_mm256_max_epi32(x.a, y.a), _mm256_max_epi32(x.b, y.b)}; }
   template <int n> static I shl(I x) { return {_mm256_slli_epi32(x.a, n), _mm256_slli_epi32(x.b, n)}; }
   template <int n> static I sar(I x) { return {_mm256_srai_epi32(x.a, n), _mm256_srai_epi32(x.b, n)}; }
   static F from_int(I x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
@@ -63,6 +64,12 @@ struct F32x16 {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrow(x.a));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), narrow(x.b));
   }
+  static void store_i8(int8_t* p, I x) {  // the low bytes
+    const __m256i low = _mm256_set1_epi32(255);
+    const __m256i words = _mm256_packus_epi32(_mm256_and_si256(x.a, low), _mm256_and_si256(x.b, low));  // in quarters 0 2 1 3
+    const __m256i ordered = _mm256_permute4x64_epi64(words, 0xD8);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1)));
+  }
 
   // The fixed tree: lane i with i + 8, then + 4, + 2, + 1.
   static float sum(F x) {
@@ -76,6 +83,18 @@ struct F32x16 {
     const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
+  }
+  static int32_t isum(I x) {
+    const __m256i eight = _mm256_add_epi32(x.a, x.b);
+    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+    const __m128i two = _mm_add_epi32(four, _mm_unpackhi_epi64(four, four));
+    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 1)));
+  }
+  static int32_t ilargest(I x) {
+    const __m256i eight = _mm256_max_epi32(x.a, x.b);
+    const __m128i four = _mm_max_epi32(_mm256_castsi256_si128(eight), _mm256_extracti128_si256(eight, 1));
+    const __m128i two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four));
+    return _mm_cvtsi128_si32(_mm_max_epi32(two, _mm_shuffle_epi32(two, 1)));
   }
 
  private:

@@ -11,7 +11,7 @@ namespace linnet::ops {
 namespace {
 
 struct F32x16 {
-  static constexpr int kTileRows = 1, kTilePanels = 1;  // of linear; more would only grow the code
+  static constexpr int kTileRows = 1, kTilePanels = 1, kRowPanels = 1, kQueries = 1;  // of linear; more would only grow the code
   using One = detail::FloatLane;
   struct F { float v[16]; };
   struct I { uint32_t v[16]; };
@@ -48,6 +48,7 @@ struct F32x16 {
   static I isub(I a, I b) { return each<I>([&](int i) { return a.v[i] - b.v[i]; }); }
   static I iand(I a, I b) { return each<I>([&](int i) { return a.v[i] & b.v[i]; }); }
   static I ior(I a, I b) { return each<I>([&](int i) { return a.v[i] | b.v[i]; }); }
+  static I imax(I a, I b) { return each<I>([&](int i) { return static_cast<int32_t>(a.v[i]) > static_cast<int32_t>(b.v[i]) ? a.v[i] : b.v[i]; }); }
   template <int n> static I shl(I x) { return each<I>([&](int i) { return x.v[i] << n; }); }
   template <int n> static I sar(I x) { return each<I>([&](int i) { return One::sar<n>(x.v[i]); }); }
   static F from_int(I x) { return each<F>([&](int i) { return One::from_int(x.v[i]); }); }
@@ -59,6 +60,7 @@ struct F32x16 {
   static F load_f16(const uint16_t* p) { return each<F>([=](int i) { return f16_to_f32(p[i]); }); }
   static F load_bf16(const uint16_t* p) { return each<F>([=](int i) { return bf16_to_f32(p[i]); }); }
   static void store_f16(uint16_t* p, F x) { for (int i = 0; i < 16; ++i) p[i] = f32_to_f16(x.v[i]); }
+  static void store_i8(int8_t* p, I x) { for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(x.v[i]); }  // the low bytes
 
   // The fixed tree: lane i with i + 8, then + 4, + 2, + 1.
   static float sum(F x) {
@@ -68,6 +70,15 @@ struct F32x16 {
   static float largest(F x) {
     for (int half = 8; half; half /= 2) for (int i = 0; i < half; ++i) x.v[i] = One::max(x.v[i], x.v[i + half]);
     return x.v[0];
+  }
+  static int32_t isum(I x) {
+    uint32_t sum = 0;
+    for (int i = 0; i < 16; ++i) sum += x.v[i];
+    return static_cast<int32_t>(sum);
+  }
+  static int32_t ilargest(I x) {
+    for (int half = 8; half; half /= 2) for (int i = 0; i < half; ++i) x.v[i] = static_cast<int32_t>(x.v[i]) > static_cast<int32_t>(x.v[i + half]) ? x.v[i] : x.v[i + half];
+    return static_cast<int32_t>(x.v[0]);
   }
 };
 

@@ -46,42 +46,28 @@ template <class W, int R, int P> void linear_rows(const Linear& a, uint64_t row,
   for (; panel < end; ++panel) linear_tile<W, R, 1>(a, row, panel);
 }
 
-// A few panels stay in cache while all rows pass over them.
-template <class W> void linear_all(const Linear& a) {
-  constexpr uint64_t group = 4;
-  constexpr int R = F32x16::kTileRows;
-  for (uint64_t begin = 0; begin < a.panels; begin += group) {
-    const uint64_t end = begin + group < a.panels ? begin + group : a.panels;
-    uint32_t row = 0;
-    if constexpr (R > 1) {
-      for (; row + R <= a.rows; row += R) linear_rows<W, R, 1>(a, row, begin, end);
-      for (; row + 2 <= a.rows; row += 2) linear_rows<W, 2, 2>(a, row, begin, end);
+// A block of rows stays in the second cache while the panels pass over it, a few panels in the first while the rows pass over them.
+template <class W> void linear_floats(const Linear& a) {
+  constexpr int R = F32x16::kTileRows, P = F32x16::kTilePanels;
+  constexpr uint64_t row_block = 128;
+  for (uint64_t first = 0; first < a.rows; first += row_block) {
+    const uint64_t last = first + row_block < a.rows ? first + row_block : a.rows;
+    if (last - first == 1) {
+      linear_rows<W, 1, F32x16::kRowPanels>(a, first, 0, a.panels);
+      continue;
     }
-    for (; row < a.rows; ++row) linear_rows<W, 1, F32x16::kTilePanels>(a, row, begin, end);
+    constexpr uint64_t group = P > 1 ? P : 4;
+    for (uint64_t begin = 0; begin < a.panels; begin += group) {
+      const uint64_t end = begin + group < a.panels ? begin + group : a.panels;
+      uint64_t row = first;
+      if constexpr (R > 1) {
+        for (; row + R <= last; row += R) linear_rows<W, R, P>(a, row, begin, end);
+        if constexpr (R > 4) for (; row + 4 <= last; row += 4) linear_rows<W, 4, P>(a, row, begin, end);
+        for (; row + 2 <= last; row += 2) linear_rows<W, 2, P>(a, row, begin, end);
+      }
+      for (; row < last; ++row) linear_rows<W, 1, F32x16::kRowPanels>(a, row, begin, end);
+    }
   }
-}
-
-void linear(const Linear& a) {
-  with_dtype(a.dtype, [&](auto loader) { linear_all<decltype(loader)>(a); });
-}
-
-// The host table's form of it. Weights it cannot read give NaN, which fails the step, never silently wrong numbers.
-void math_linear(const linnet_tensor* w, uint64_t first, uint64_t panels, const float* x, uint64_t x_stride, uint32_t rows, float* y,
-                 uint64_t y_stride) {
-  const uint64_t k = w->shape[2];
-  Linear a = {};
-  a.dtype = w->dtype;
-  a.k = k;
-  a.panels = panels;
-  a.x = x, a.x_stride = x_stride, a.rows = rows;
-  a.y = y, a.y_stride = y_stride;
-  const bool readable = w->layout == LINNET_R16 && w->rank == 2 && w->dtype <= LINNET_BF16 && first % kPanel == 0;
-  if (readable) {
-    a.weights = static_cast<const uint8_t*>(w->data) + first * k * (w->dtype == LINNET_F32 ? 4 : 2);
-    linear(a);
-    return;
-  }
-  for (uint32_t t = 0; t < rows; ++t) for (uint64_t i = 0; i < panels * kPanel; ++i) y[t * y_stride + i] = __builtin_nanf("");
 }
 
 }  // namespace

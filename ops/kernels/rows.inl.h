@@ -139,21 +139,5 @@ void narrow(const float* x, uint64_t n, uint8_t dtype, void* to, uint64_t stride
       [&](uint64_t i, uint32_t left) { F32x16::store_f16(t, F32x16::load_part(x + i, left)); place(i, left); });
 }
 
-// One row of a 1-D, 2-D or 3-D weight, as host tables offer it; NaN where the format is none of the float ones.
-void math_dequantize(const linnet_tensor* w, uint64_t row, float* y) {
-  const uint64_t k = w->shape[2], size = w->dtype == LINNET_F32 ? 4 : 2;
-  uint64_t start = row * k, stride = 1;
-  if (w->layout == LINNET_R16) {
-    const uint64_t padded = (w->shape[1] + 15) / 16 * 16, in_expert = row % w->shape[1];
-    start = row / w->shape[1] * padded * k + in_expert / 16 * 16 * k + in_expert % 16;
-    stride = 16;
-  }
-  if (w->dtype <= LINNET_BF16 && w->layout <= LINNET_R16) {
-    widen(w->dtype, static_cast<const uint8_t*>(w->data) + start * size, stride, k, y);
-  } else {
-    for (uint64_t i = 0; i < k; ++i) y[i] = __builtin_nanf("");
-  }
-}
-
 }  // namespace
 }  // namespace linnet::ops

@@ -11,16 +11,21 @@ namespace linnet::ops {
 namespace {
 
 #if LINNET_X86
-bool runs_avx2() {
-  unsigned a, b, c, d;
-  if (!__get_cpuid(1, &a, &b, &c, &d)) return false;
-  constexpr unsigned needed = bit_FMA | bit_OSXSAVE | bit_AVX | bit_F16C;
-  if ((c & needed) != needed) return false;
-  unsigned low, high;
-  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  if ((low & 6u) != 6u) return false;  // XMM and YMM state
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2);
-}
+struct Cpu {
+  bool avx2 = false, avxvnni = false, avx512 = false;
+  Cpu() {
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return;
+    constexpr unsigned needed = bit_FMA | bit_OSXSAVE | bit_AVX | bit_F16C;
+    if ((c & needed) != needed) return;
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
+    avx2 = (low & 0x06u) == 0x06u && (b & bit_AVX2);  // XMM and YMM state
+    constexpr unsigned avx512_b = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL, vnni_c = 1u << 11;
+    avx512 = avx2 && (low & 0xE6u) == 0xE6u && (b & avx512_b) == avx512_b && (c & vnni_c);  // and opmask and ZMM state
+    avxvnni = avx2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 4);
+  }
+};
 #endif
 
 // Best first.
@@ -31,7 +36,9 @@ struct Candidate {
 };
 constexpr Candidate kCandidates[] = {
 #if LINNET_X86
-    {"avx2", runs_avx2, avx2_kernels},
+    {"avx512", [] { return Cpu().avx512; }, avx512_kernels},
+    {"avxvnni", [] { return Cpu().avxvnni; }, avxvnni_kernels},
+    {"avx2", [] { return Cpu().avx2; }, avx2_kernels},
 #endif
 #if LINNET_AARCH64
     {"neon", [] { return true; }, neon_kernels},  // every AArch64 processor has it

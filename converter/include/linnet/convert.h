@@ -12,11 +12,13 @@
 namespace linnet {
 
 struct ConvertOptions {
-  std::string source;                // a Hugging Face folder: config.json, model.safetensors (or shards and their index), tokenizer.json
-  std::string output;                // empty: NAME-DTYPE.linnet in the current folder
-  std::optional<linnet_dtype> dtype; // LINNET_F32, LINNET_F16 or LINNET_BF16. Absent: the checkpoint's own
-  bool force = false;                // replace an existing file
-  bool tokenizer = true;             // compile tokenizer.json into the file, if there is one
+  std::string source;                 // a Hugging Face folder: config.json, model.safetensors (or shards and their index), tokenizer.json
+  std::string output;                 // empty: NAME-DTYPE.linnet in the current folder
+  std::optional<linnet_dtype> dtype;  // of matrices: LINNET_F32, _F16, _BF16, _I8 or _I4. Absent: the checkpoint's own
+  bool pure = false;                  // i8, i4: every matrix alike. Else i4 keeps the matrices that suffer most at i8
+  uint32_t threads = 0;               // that quantize; 0: the processors this process may use. The bytes do not depend on it
+  bool force = false;                 // replace an existing file
+  bool tokenizer = true;              // compile tokenizer.json into the file, if there is one
 
   // Called from time to time with bytes of weights written, bytes in all, and the tensor being written. Must not throw.
   std::function<void(uint64_t done, uint64_t total, std::string_view tensor)> progress;
@@ -25,13 +27,13 @@ struct ConvertOptions {
 };
 
 struct ConvertReport {
-  std::string output;              // path of the file made
-  uint64_t bytes = 0;              // its size
-  uint64_t parameters = 0;         // numbers in its tensors
-  linnet_dtype dtype = LINNET_F32; // of its matrices
-  std::string architecture;        // model_type of the source
-  std::string tokenizer;           // kind, or "none"
-  std::vector<std::string> notes;  // what was decided that a person may want to know
+  std::string output;               // path of the file made
+  uint64_t bytes = 0;               // its size
+  uint64_t parameters = 0;          // numbers in its tensors
+  linnet_dtype dtype = LINNET_F32;  // of its matrices
+  std::string architecture;         // model_type of the source
+  std::string tokenizer;            // kind, or "none"
+  std::vector<std::string> notes;   // what was decided that a person may want to know
 };
 
 // Never throws. On any failure, or if it is cancelled, nothing is left at the output's name and a file that was there is unchanged.

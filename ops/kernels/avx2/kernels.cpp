@@ -1,4 +1,4 @@
-#include "ops/kernels/f32x16_avx2.h"
+#include "ops/kernels/dot_avx2.h"
 #include "ops/kernels/kernels.inl.h"
 
 namespace linnet::ops {

@@ -110,7 +110,7 @@ typedef struct linnet_runner_options {
   uint32_t sessions;      /* session slots; 0: 1 */
   uint32_t pages;         /* pages of 64 positions for all sessions together; 0: enough for every session at full context */
   uint32_t wanted_rows;   /* rows of logits a step returns at most; 0: one a session */
-  uint32_t threads;       /* 0: the cores this process may use, at most 8 */
+  uint32_t threads;       /* 0: the physical cores that affinity and control groups leave it */
   void* buffer;           /* the caller's memory for everything the plan counts, 64-byte aligned; NULL: from the allocator */
   uint64_t buffer_bytes;
   const linnet_thread_pool* pool;      /* NULL: own threads. Copied. */

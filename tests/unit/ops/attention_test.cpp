@@ -31,6 +31,8 @@ const Case kCases[] = {
     {"head_dim 80, softcap", 2, 2, 80, 80, false, 0, 3.0, LINNET_F32, 65},
     {"a window of 1", 2, 2, 16, 16, false, 1, 0, LINNET_F32, 70},
     {"a window of 50 over pages", 4, 2, 16, 16, false, 50, 0, LINNET_F16, 200},
+    {"3 kv heads over segments", 9, 3, 16, 16, false, 0, 0, LINNET_F16, 600},
+    {"17 heads a kv head", 34, 2, 12, 12, false, 0, 0, LINNET_F32, 300},
     {"a window of 300 over segments", 2, 1, 10, 0, false, 300, 0, LINNET_F32, 600},
 };
 
@@ -149,6 +151,7 @@ BOOST_DATA_TEST_CASE(same_bits, data::make(kCases), c) {
   };
   for (const uint32_t threads : {1u, 2u, 3u, 8u}) same(isas().back(), threads, c.rows, false);
   for (const uint32_t chunk : {1u, 7u, 64u}) same(isas().back(), 1, chunk, true);
+  for (const uint32_t threads : {2u, 3u, 5u}) same(isas().back(), threads, 1, true);  // some share the segments of one head
   same("scalar", 2, 64, true);
 }
 

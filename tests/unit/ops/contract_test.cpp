@@ -133,7 +133,6 @@ BOOST_DATA_TEST_CASE(attention_is_segments_of_tiles, data::make(isas()) * data::
   const State state(n, static_cast<uint8_t>(dtype), page_count);
   std::vector<uint32_t> pages(page_count);
   std::vector<float> keys = random_floats(positions * n, 1, 2.0f), values = random_floats(positions * n, 2);
-  const std::vector<float> q = random_floats(n, 3, 2.0f);
   for (uint32_t i = 0; i < page_count; ++i) pages[i] = page_count - 1 - i;
   const uint64_t size = detail::state_element_bytes(state.tensors[0].dtype);
   for (uint32_t j = 0; j < positions; ++j) {
@@ -145,14 +144,16 @@ BOOST_DATA_TEST_CASE(attention_is_segments_of_tiles, data::make(isas()) * data::
       v = Weight::put(state.tensors[1].dtype, v, page + state.offsets[1] + (j % 64 * n + d) * size);
     }
   }
-  Aligned<float> scratch(2 * round16(n));
+  // Side by side, in groups that see the same, nearly the same, and different positions; and each alone.
+  const Ranges ranges{{0, 1}, {0, 64}, {0, 65}, {5, 200}, {0, 256}, {0, 257}, {250, 520}, {300, 700}, {0, 290}, {0, 291}, {0, 292}, {0, 292}, {260, 300}, {261, 301}, {262, 302}};
+  const std::vector<float> q = random_floats(n * ranges.size(), 3, 2.0f);
   for (const float softcap : {0.0f, 2.0f}) {
-    for (const auto& [first, end] :
-         std::vector<std::pair<uint64_t, uint64_t>>{{0, 1}, {0, 64}, {0, 65}, {5, 200}, {0, 256}, {0, 257}, {250, 520}, {300, 700}}) {
-      std::vector<float> y(n);
-      kernels(isa).attend({q.data(), n, 0.3f, softcap, first, end, state.pages.data(), state.pages.data() + state.offsets[1], state.tensors[0].dtype,
-                           state.tensors[1].dtype, state.memory.page_bytes, pages.data(), scratch.data(), y.data()});
-      BOOST_TEST((y == attend(q.data(), n, first, end, 0.3f, softcap, keys.data(), values.data())), first << " to " << end);
+    const std::vector<float> all = test::attend(kernels(isa), state, pages, q, n, ranges, 0.3f, softcap);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      const std::vector<float> one(q.begin() + static_cast<long>(i * n), q.begin() + static_cast<long>((i + 1) * n));
+      const std::vector<float> expected = attend(one.data(), n, ranges[i].first, ranges[i].second, 0.3f, softcap, keys.data(), values.data());
+      BOOST_TEST((test::attend(kernels(isa), state, pages, one, n, {ranges[i]}, 0.3f, softcap) == expected), "alone " << i);
+      BOOST_TEST((std::vector<float>(all.begin() + static_cast<long>(i * n), all.begin() + static_cast<long>((i + 1) * n)) == expected), "beside others " << i);
     }
   }
 }

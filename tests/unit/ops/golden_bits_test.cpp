@@ -43,15 +43,11 @@ std::vector<float> linear(const ops::Kernels& k, uint8_t dtype, uint32_t activat
 }
 
 std::vector<float> attend(const ops::Kernels& k, uint8_t dtype) {
-  const uint32_t n = 84, pages[] = {5, 2, 0, 1, 4, 3};
+  const uint32_t n = 84;
   const State state(n, dtype, 6);
   const std::vector<float> numbers = random_floats(6 * 2 * 64 * n, 6, 2.0f), q = random_floats(n, 7, 2.0f);
   k.narrow(numbers.data(), numbers.size(), dtype, state.pages.data(), 1);
-  std::vector<float> y(n);
-  Aligned<float> scratch(2 * round16(n));
-  k.attend({q.data(), n, 0.1f, 4.0f, 70, 370, state.pages.data(), state.pages.data() + state.offsets[1], dtype, dtype, state.memory.page_bytes, pages,
-            scratch.data(), y.data()});
-  return y;
+  return test::attend(k, state, {5, 2, 0, 1, 4, 3}, q, n, {{70, 370}}, 0.1f, 4.0f);
 }
 
 std::vector<float> rows(const ops::Kernels& k) {

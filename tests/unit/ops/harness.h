@@ -127,6 +127,47 @@ inline std::shared_ptr<Weight> vector(uint64_t n, uint32_t seed) {
   return std::make_shared<Weight>("vector", LINNET_F32, LINNET_PLAIN, 1, 1, n, random_floats(n, seed));
 }
 
+// An integer weight with random codes and scales, zero groups and denormal scales among them.
+struct IntegerWeight {
+  static constexpr float kLevels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  Aligned<uint8_t> bytes;
+  std::vector<int> levels;     // row-major: what a code stands for
+  std::vector<float> scales;   // [rows][groups]
+  linnet_tensor tensor = {};
+
+  IntegerWeight(uint8_t dtype, uint64_t rows, uint64_t k, uint32_t seed) : levels(rows * k), scales(rows * packing::groups(k)) {
+    bytes = Aligned<uint8_t>(packing::matrix_bytes(dtype, 1, rows, k));
+    std::memset(bytes.data(), 0, bytes.size());
+    std::mt19937 random(seed);
+    for (uint64_t r = 0; r < rows; ++r) {
+      uint8_t* panel = bytes.data() + r / 16 * packing::panel_bytes(dtype, k);
+      for (uint64_t g = 0; g < packing::groups(k); ++g) {
+        float scale = random() % 7 == 0 ? 0.0f : random() % 7 == 0 ? 0x1p-22f : static_cast<float>(random() % 2000) * (random() % 5 ? 1e-5f : -1e-3f);
+        uint16_t half;
+        kernels("scalar").narrow(&scale, 1, LINNET_F16, &half, 1);
+        kernels("scalar").widen(LINNET_F16, &half, 1, 1, &scales[r * packing::groups(k) + g]);
+        std::memcpy(panel + packing::scales_at(dtype, g) + r % 16 * 2, &half, 2);
+        const bool extreme = random() % 6 == 0;
+        for (uint64_t j = 0; j < 32 && g * 32 + j < k; ++j) {
+          const int code = dtype == LINNET_I4 ? static_cast<int>(extreme ? 0 : random() % 16) : extreme ? (random() % 2 ? 127 : -127) : static_cast<int>(random() % 255) - 127;
+          levels[r * k + g * 32 + j] = dtype == LINNET_I4 ? static_cast<int>(kLevels[code]) : code;
+          panel[packing::codes_at(dtype, g) + packing::code_byte(dtype, r % 16, j)] |= static_cast<uint8_t>(code << packing::code_shift(dtype, j));
+        }
+      }
+    }
+    tensor = {"integers", dtype, LINNET_R16K4, 0, 2, {1, rows, k}, bytes.size(), 0, dtype == LINNET_I4 ? kLevels : nullptr, "", bytes.data()};
+  }
+};
+
+// Rows of activations, quantized.
+struct Quantized {
+  ops::QuantizedRow at;
+  Aligned<uint8_t> bytes;
+  Quantized(const ops::Kernels& k, const std::vector<float>& x, uint64_t columns) : at(columns), bytes(x.size() / columns * ops::QuantizedRow(columns).bytes) {
+    for (uint64_t t = 0; t < x.size() / columns; ++t) k.quantize(x.data() + t * columns, columns, 0, packing::groups(columns), bytes.data() + t * at.bytes);
+  }
+};
+
 // Rows of a value, padded with NaN so that a kernel that uses its padding is found out.
 struct Rows {
   Aligned<float> data;
@@ -161,6 +202,27 @@ struct State {
   }
   State(const State&) = delete;
 };
+
+// Queries [count][n] over the state's pages, query i seeing ranges[i]; all in one call of each segment.
+using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
+inline std::vector<float> attend(const ops::Kernels& k, const State& state, const std::vector<uint32_t>& pages, const std::vector<float>& q, uint32_t n,
+                                 const Ranges& ranges, float scale, float softcap) {
+  const uint64_t record = ops::attend_record(n), count = ranges.size();
+  std::vector<uint64_t> first, last;
+  uint64_t end = 0;
+  for (const auto& [a, b] : ranges) first.push_back(a), last.push_back(b), end = std::max(end, b);
+  Aligned<float> partial(count * record), total(count * record);
+  for (size_t i = 0; i < count; ++i) ops::attend_nothing(total.data() + i * record, n);
+  const ops::Attend a = {q.data(), n, static_cast<uint32_t>(count), n, scale, softcap, first.data(), last.data(), state.pages.data(),
+                         state.pages.data() + state.offsets[1], state.tensors[0].dtype, state.tensors[1].dtype, state.memory.page_bytes, pages.data()};
+  for (uint64_t segment = 0; segment * ops::kAttendSegment < end; ++segment) {
+    k.attend(a, segment, partial.data());
+    for (size_t i = 0; i < count; ++i) k.fold(partial.data() + i * record, n, total.data() + i * record);
+  }
+  std::vector<float> y(count * n);
+  for (size_t i = 0; i < count; ++i) k.finish_attention(total.data() + i * record, n, y.data() + i * n);
+  return y;
+}
 
 // A node to be planned and run.
 struct Node {

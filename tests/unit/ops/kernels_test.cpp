@@ -74,21 +74,18 @@ BOOST_DATA_TEST_CASE(linear, data::make({0, 1, 2}) * data::make({0, 1}), dtype, 
 }
 
 BOOST_DATA_TEST_CASE(attend, data::make({4, 10, 16, 20, 64, 84}) * data::make({0, 1}) * data::make({0, 1}), head_dim, dtype, nasty) {
-  const uint32_t n = static_cast<uint32_t>(head_dim), page_count = 6, pages[] = {3, 0, 5, 1, 4, 2};
+  const uint32_t n = static_cast<uint32_t>(head_dim), page_count = 6;
   const State state(n, static_cast<uint8_t>(dtype), page_count);
   const std::vector<float> numbers =
       nasty ? nasty_floats(size_t{page_count} * 2 * 64 * n, 21) : random_floats(size_t{page_count} * 2 * 64 * n, 21, 2.0f);
   kernels("scalar").narrow(numbers.data(), numbers.size(), state.tensors[0].dtype, state.pages.data(), 1);
-  const std::vector<float> q = random_floats(n, 22, 2.0f);
-  Aligned<float> scratch(2 * round16(n));
-  for (const auto& [first, end] :
-       std::vector<std::pair<uint64_t, uint64_t>>{{0, 1}, {0, 17}, {0, 64}, {0, 65}, {63, 70}, {40, 256}, {0, 257}, {200, 300}, {100, 384}}) {
-    for (const float softcap : {0.0f, 5.0f}) {
-      compare("attend", n, [&, first = first, end = end](const ops::Kernels& k, float* y) {
-        k.attend({q.data(), n, 0.2f, softcap, first, end, state.pages.data(), state.pages.data() + state.offsets[1], state.tensors[0].dtype,
-                  state.tensors[1].dtype, state.memory.page_bytes, pages, scratch.data(), y});
-      });
-    }
+  const Ranges ranges{{0, 1}, {0, 17}, {0, 64}, {0, 65}, {63, 70}, {40, 256}, {0, 257}, {200, 300}, {100, 384}};
+  const std::vector<float> q = random_floats(n * ranges.size(), 22, 2.0f);
+  for (const float softcap : {0.0f, 5.0f}) {
+    compare("attend", n * ranges.size(), [&](const ops::Kernels& k, float* y) {
+      const std::vector<float> all = test::attend(k, state, {3, 0, 5, 1, 4, 2}, q, n, ranges, 0.2f, softcap);
+      std::copy(all.begin(), all.end(), y);
+    });
   }
 }
 

@@ -173,10 +173,10 @@ const Bad kBad[] = {
     BAD("weight 2 (W) is i8", linear, weight(n, 2).dtype = LINNET_I8),
     BAD("weight 2 (W) is i32", linear, weight(n, 2).dtype = LINNET_I32),
     BAD("weight 2 (W) is of an unknown type", linear, weight(n, 2).dtype = 200),
-    BAD("weight 2 (W) has layout plain", linear, weight(n, 2).layout = LINNET_PLAIN),
-    BAD("weight 2 (W) has layout R16K4", linear, weight(n, 2).layout = LINNET_R16K4),
-    BAD("weight 2 (W) has layout unknown", linear, weight(n, 2).layout = 33),
-    BAD("weight 2 (W) has layout R16, version 1", linear, weight(n, 2).layout_version = 1),
+    BAD("weight 2 (W) is f32 in layout plain", linear, weight(n, 2).layout = LINNET_PLAIN),
+    BAD("weight 2 (W) is f32 in layout R16K4", linear, weight(n, 2).layout = LINNET_R16K4),
+    BAD("weight 2 (W) is f32 in layout unknown", linear, weight(n, 2).layout = 33),
+    BAD("weight 2 (W) is f32 in layout R16, version 1", linear, weight(n, 2).layout_version = 1),
     BAD("weight 2 (W) has rank 3, and must be a matrix", linear, weight(n, 2).rank = 3),
     BAD("weight 2 (W) has rank 2, and must be a matrix", linear, weight(n, 2).shape[0] = 2),
     BAD("weight 2 (W) has 25 columns, and must have 24", linear, weight(n, 2).shape[2] = 25),
@@ -186,7 +186,7 @@ const Bad kBad[] = {
     BAD("takes more than", embedding, weight(n, 0).shape[1] = UINT64_MAX),
     BAD("takes more than", embedding, weight(n, 0).shape[1] = UINT64_MAX / 24),
     BAD("but its shape", embedding, weight(n, 0).shape[1] = 65),
-    BAD("weight 1 (positions) has layout R16", embedding, weight(n, 1).layout = LINNET_R16),
+    BAD("weight 1 (positions) is f32 in layout R16", embedding, weight(n, 1).layout = LINNET_R16),
     BAD("weight 1 (positions) has 12 columns", embedding, weight(n, 1).shape[2] = 12),
     BAD("weight 0 (norm weight) is f32 of rank 2", linear, weight(n, 0).rank = 2),
     BAD("weight 1 (norm bias) is f16", linear, weight(n, 1).dtype = LINNET_F16),
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(bytes_are_what_evals_use) {
   BOOST_TEST(plan(linear(), 10).plan.step_bytes == 10u * 32 * 4);
   BOOST_TEST(plan(two_linears(), 10).plan.step_bytes == 0u);
   BOOST_TEST(plan(feed_forward(), 10).plan.step_bytes == 10u * (32 + 64) * 4);
-  BOOST_TEST(plan(attention(), 10).plan.thread_bytes == 3u * 16 * 4);
+  BOOST_TEST(plan(attention(), 10).plan.thread_bytes == 16u * (16 + 2 * 32) * 4);
   BOOST_TEST(plan(embedding(), 10).plan.thread_bytes == 32u * 4);
 }
 
