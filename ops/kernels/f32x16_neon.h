@@ -12,7 +12,7 @@ namespace {
 struct F32x16 {
   // Tiles of linear, in 32 registers: 5 rows x 1 panel keep 20 sums, 4 weights, 5 inputs; one row alone takes 4 panels, whose 16 chains cover
   // fma's latency of 4 on up to four ports.
-  static constexpr int kTileRows = 5, kTilePanels = 4;
+  static constexpr int kTileRows = 5, kTilePanels = 1, kRowPanels = 4, kQueries = 2;
   struct F { float32x4_t a, b, c, d; };
   struct I { uint32x4_t a, b, c, d; };
   struct M { uint32x4_t a, b, c, d; };
@@ -44,6 +44,9 @@ struct F32x16 {
   static I isub(I x, I y) { return each<I>([](I4 p, I4 q) { return vsubq_u32(p, q); }, x, y); }
   static I iand(I x, I y) { return each<I>([](I4 p, I4 q) { return vandq_u32(p, q); }, x, y); }
   static I ior(I x, I y) { return each<I>([](I4 p, I4 q) { return vorrq_u32(p, q); }, x, y); }
+  static I imax(I x, I y) {
+    return each<I>([](I4 p, I4 q) { return vreinterpretq_u32_s32(vmaxq_s32(vreinterpretq_s32_u32(p), vreinterpretq_s32_u32(q))); }, x, y);
+  }
   template <int n> static I shl(I x) { return each<I>([](I4 p) { return vshlq_n_u32(p, n); }, x); }
   template <int n> static I sar(I x) {
     return each<I>([](I4 p) { return vreinterpretq_u32_s32(vshrq_n_s32(vreinterpretq_s32_u32(p), n)); }, x);
@@ -69,6 +72,11 @@ struct F32x16 {
   }
   static void store_f16(uint16_t* p, F x) { narrow(p, x.a), narrow(p + 4, x.b), narrow(p + 8, x.c), narrow(p + 12, x.d); }
 
+  static void store_i8(int8_t* p, I x) {  // the low bytes
+    const uint16x8_t low = vcombine_u16(vmovn_u32(x.a), vmovn_u32(x.b)), high = vcombine_u16(vmovn_u32(x.c), vmovn_u32(x.d));
+    vst1q_s8(p, vreinterpretq_s8_u8(vcombine_u8(vmovn_u16(low), vmovn_u16(high))));
+  }
+
   // The fixed tree: lane i with i + 8, then + 4, + 2, + 1.
   static float sum(F x) {
     const float32x4_t four = vaddq_f32(vaddq_f32(x.a, x.c), vaddq_f32(x.b, x.d));
@@ -79,6 +87,11 @@ struct F32x16 {
     const float32x4_t four = larger(larger(x.a, x.c), larger(x.b, x.d));
     const float32x4_t two = larger(four, vextq_f32(four, four, 2));
     return detail::FloatLane::max(vgetq_lane_f32(two, 0), vgetq_lane_f32(two, 1));
+  }
+  static int32_t isum(I x) { return static_cast<int32_t>(vaddvq_u32(vaddq_u32(vaddq_u32(x.a, x.b), vaddq_u32(x.c, x.d)))); }
+  static int32_t ilargest(I x) {
+    const I two = imax({x.a, x.b, x.a, x.b}, {x.c, x.d, x.c, x.d});
+    return vmaxvq_s32(vmaxq_s32(vreinterpretq_s32_u32(two.a), vreinterpretq_s32_u32(two.b)));
   }
 
  private:

@@ -127,6 +127,7 @@ const Kernels* avx512_kernels();
 #endif
 #if LINNET_AARCH64
 const Kernels* neon_kernels();
+const Kernels* neon_dot_kernels();
 #endif
 
 }  // namespace linnet::ops

@@ -1,4 +1,4 @@
-#include "ops/kernels/f32x16_neon.h"
+#include "ops/kernels/dot_neon.h"
 #include "ops/kernels/kernels.inl.h"
 
 namespace linnet::ops {
