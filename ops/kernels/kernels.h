@@ -126,5 +126,9 @@ const Kernels* avx2_kernels();
 const Kernels* avxvnni_kernels();
 const Kernels* avx512_kernels();
 #endif
+#if LINNET_AARCH64
+const Kernels* neon_kernels();
+const Kernels* neon_dot_kernels();
+#endif
 
 }  // namespace linnet::ops

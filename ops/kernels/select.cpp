@@ -1,10 +1,13 @@
-// Which kernel set this processor runs, decided from CPUID. An instruction set counts only if the operating system saves its registers.
+// Which kernel set this processor runs, decided from CPUID, or what Linux says of an AArch64. An instruction set counts only if the operating system saves its registers.
 #include <cstring>
 
 #include "ops/kernels/kernels.h"
 
 #if LINNET_X86
 #include <cpuid.h>
+#endif
+#if LINNET_AARCH64 && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 namespace linnet::ops {
@@ -28,6 +31,18 @@ struct Cpu {
 };
 #endif
 
+#if LINNET_AARCH64
+bool runs_dot() {
+#if defined(__linux__)
+  return getauxval(AT_HWCAP) >> 20 & 1;  // HWCAP_ASIMDDP
+#elif defined(__ARM_FEATURE_DOTPROD)
+  return true;
+#else
+  return false;
+#endif
+}
+#endif
+
 // Best first.
 struct Candidate {
   const char* name;
@@ -39,6 +54,10 @@ constexpr Candidate kCandidates[] = {
     {"avx512", [] { return Cpu().avx512; }, avx512_kernels},
     {"avxvnni", [] { return Cpu().avxvnni; }, avxvnni_kernels},
     {"avx2", [] { return Cpu().avx2; }, avx2_kernels},
+#endif
+#if LINNET_AARCH64
+    {"neon_dot", runs_dot, neon_dot_kernels},
+    {"neon", [] { return true; }, neon_kernels},  // every AArch64 processor has it
 #endif
     {"scalar", [] { return true; }, scalar_kernels},
 };

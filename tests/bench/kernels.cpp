@@ -59,7 +59,7 @@ struct Format {
   const char* name;
   uint8_t dtype;
 };
-constexpr Format kWeights[] = {{"f32", LINNET_F32}, {"f16", LINNET_F16}, {"bf16", LINNET_BF16}};
+constexpr Format kWeights[] = {{"f32", LINNET_F32}, {"f16", LINNET_F16}, {"bf16", LINNET_BF16}, {"i8", LINNET_I8}, {"i4", LINNET_I4}};
 constexpr Format kCaches[] = {{"f32", LINNET_F32}, {"f16", LINNET_F16}};
 
 struct Place {
@@ -73,7 +73,12 @@ void linear(benchmark::State& state, Format format, Place place, uint32_t rows) 
   const uint64_t panel = packing::panel_bytes(format.dtype, k), panels = place.bytes / panel, outputs = panels * packing::kPanelRows;
   const auto w = block<uint8_t>(panels * panel);
   const auto x = block<float>(rows * k), y = block<float>(rows * outputs);
+  static constexpr float levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  const ops::QuantizedRow row(k);  // quantized once for all matrices that read them, so not here
+  const auto codes = block<uint8_t>(rows * row.bytes);
+  for (uint32_t t = 0; t < rows; ++t) kernels->quantize(x.get() + t * k, k, 0, packing::groups(k), codes.get() + t * row.bytes);
   ops::Linear a = {};
+  a.codes = codes.get(), a.code_stride = row.bytes, a.levels = levels;
   a.weights = w.get();
   a.dtype = format.dtype, a.k = k, a.panels = panels;
   a.x = x.get(), a.x_stride = k, a.rows = rows;
@@ -82,20 +87,30 @@ void linear(benchmark::State& state, Format format, Place place, uint32_t rows) 
           packing::is_integer(format.dtype) ? int8_gops() : fma_gflops(), [&] { kernels->linear(a); });
 }
 
-void attend(benchmark::State& state, Format format, uint32_t head_dim, uint64_t context) {
+// All query heads of one kv head, one row, segment by segment.
+void attend(benchmark::State& state, Format format, uint32_t head_dim, uint32_t queries, uint64_t context) {
   const uint64_t half = 64 * head_dim * packing::float_bytes(format.dtype), pages = context / 64;
   const auto cache = block<uint8_t>(pages * 2 * half);
-  const auto q = block<float>(head_dim), y = block<float>(head_dim), scratch = block<float>(2 * head_dim);
+  const uint64_t record = ops::attend_record(head_dim);
+  const auto q = block<float>(queries * head_dim), y = block<float>(head_dim), partial = block<float>(queries * record),
+             total = block<float>(queries * record);
   std::vector<uint32_t> table(pages);
   for (uint32_t i = 0; i < pages; ++i) table[i] = i;
+  const std::vector<uint64_t> first(queries, 0), end(queries, context);
   ops::Attend a = {};
-  a.q = q.get(), a.head_dim = head_dim, a.scale = 0.1f;
-  a.end = context;
+  a.q = q.get(), a.q_stride = head_dim, a.queries = queries, a.head_dim = head_dim, a.scale = 0.1f;
+  a.first = first.data(), a.end = end.data();
   a.keys = cache.get(), a.values = cache.get() + half;
   a.key_dtype = a.value_dtype = format.dtype;
   a.page_bytes = 2 * half, a.pages = table.data();
-  a.scratch = scratch.get(), a.y = y.get();
-  measure(state, cache.get(), pages * 2 * half, 4.0 * static_cast<double>(context * head_dim), fma_gflops(), [&] { kernels->attend(a); });
+  measure(state, cache.get(), pages * 2 * half, 4.0 * static_cast<double>(context * head_dim * queries), fma_gflops(), [&] {
+    for (uint32_t h = 0; h < queries; ++h) ops::attend_nothing(total.get() + h * record, head_dim);
+    for (uint64_t segment = 0; segment * ops::kAttendSegment < context; ++segment) {
+      kernels->attend(a, segment, partial.get());
+      for (uint32_t h = 0; h < queries; ++h) kernels->fold(partial.get() + h * record, head_dim, total.get() + h * record);
+    }
+    for (uint32_t h = 0; h < queries; ++h) kernels->finish_attention(total.get() + h * record, head_dim, y.get());
+  });
 }
 
 constexpr uint64_t kRow = 4096;
@@ -108,6 +123,12 @@ void norm(benchmark::State& state, bool layer) {
     if (layer) kernels->layer_norm(x, x + kRow, x + 3 * kRow, x + 2 * kRow, kRow, 1e-5f);
     else kernels->rms_norm(x, x + kRow, x + 2 * kRow, kRow, 1e-5f);
   });
+}
+
+void quantize(benchmark::State& state) {
+  const auto x = block<float>(kRow);
+  const auto row = block<uint8_t>(ops::QuantizedRow(kRow).bytes);
+  measure(state, x.get(), kRow * sizeof(float), 0, 0, [&] { kernels->quantize(x.get(), kRow, 0, packing::groups(kRow), row.get()); });
 }
 
 void exponential(benchmark::State& state) {
@@ -151,10 +172,13 @@ void add_all() {
         add(std::string("linear/") + format.name + "/" + place.name + "/rows:" + std::to_string(rows),
             [=](benchmark::State& s) { linear(s, format, place, rows); });
   for (const Format format : kCaches)
-    for (const uint32_t head_dim : {64, 128})
-      for (const uint64_t context : {64, 512, 1024, 4096, 32768})
-        add(std::string("attend/") + format.name + "/head_dim:" + std::to_string(head_dim) + "/context:" + std::to_string(context),
-            [=](benchmark::State& s) { attend(s, format, head_dim, context); });
+    for (const uint32_t queries : {1, 4})
+      for (const uint32_t head_dim : {64, 128})
+        for (const uint64_t context : {64, 512, 1024, 4096, 32768})
+          add(std::string("attend/") + format.name + "/head_dim:" + std::to_string(head_dim) + "/heads:" + std::to_string(queries) +
+                  "/context:" + std::to_string(context),
+              [=](benchmark::State& s) { attend(s, format, head_dim, queries, context); });
+  add("quantize", quantize);
   add("rms_norm", [](benchmark::State& s) { norm(s, false); });
   add("layer_norm", [](benchmark::State& s) { norm(s, true); });
   add("exp", exponential);

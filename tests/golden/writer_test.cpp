@@ -1,4 +1,6 @@
 // The bundled model through the text API: Hugging Face's ids and text, exact counts, and every way to end a reply.
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -219,4 +221,19 @@ BOOST_AUTO_TEST_CASE(an_empty_prompt_starts_from_the_start_token) {
   auto reply = writer.complete("", {.max_tokens = 1});
   while (reply.next()) {}
   BOOST_TEST((reply.finish() == Finish::error || writer.tokens().size() == 1u));
+}
+
+// A writer's ids are transformers' too, and it ends where they end: at an end token, or after all that were asked for.
+BOOST_DATA_TEST_CASE(greedy_ids_of_every_checkpoint, boost::unit_test::data::make(golden_names()), name) {
+  Model model = need(Model::open(convert_golden(name)));
+  Runner runner = need(Runner::create(model, {.threads = 1}));
+  for (const auto& prompt : Json::parse(slurp(golden(name) / "expected.json"))["prompts"]) {
+    const auto greedy_ids = ids_of(prompt["greedy_ids"]);
+    Writer writer(runner);
+    const int64_t all = static_cast<int64_t>(greedy_ids.size()) + (greedy_ids.size() < 12 ? 1 : 0);
+    auto reply = writer.complete_ids(ids_of(prompt["ids"]), {.max_tokens = all});
+    while (reply.next()) {}
+    BOOST_TEST(reply.error().ok(), reply.error().message());
+    BOOST_TEST(std::vector<int32_t>(writer.tokens().begin(), writer.tokens().end()) == greedy_ids, boost::test_tools::per_element());
+  }
 }
