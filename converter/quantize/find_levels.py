@@ -6,8 +6,9 @@
 Needs numpy and safetensors. Every matrix of the checkpoints is cut into groups of 32 along K, and each weight counts by its
 tensor's mean square, so that no tensor is louder than another. Two steps alternate until nothing moves (Lloyd and Max, with the
 scale of the group as a second unknown): with the levels fixed, each group gets the scale, of either sign, and the nearest codes of
-least squared error; with scales and codes fixed, each level becomes the least-squares one. At the end the largest level is 127, the
-others are rounded, and single levels are moved by one as long as that lowers the error.
+least squared error; with scales and codes fixed, each level becomes the least-squares one, but for the smallest, which is 0, so that a
+pruned weight stays nothing. At the end the largest level is 127, the others are rounded, and single levels are moved by one as long as
+that lowers the error.
 """
 import argparse
 
@@ -68,6 +69,7 @@ def lloyd(w, levels, iterations):
         up = np.bincount(codes.ravel(), (s * w).ravel(), 16)
         down = np.bincount(codes.ravel(), (s * s).ravel(), 16)
         levels = np.sort(np.where(down > 0, up / np.maximum(down, 1e-30), levels))
+        levels[np.abs(levels).argmin()] = 0
         levels = levels * (127 / np.abs(levels).max())
         print(f"  {i:3} error {total:.6f}", flush=True)
         if last - total < 2e-6:
@@ -91,7 +93,7 @@ def polish(w, levels):
             for d in (-1, 1):
                 trial = levels.copy()
                 trial[i] += d
-                if abs(trial).max() > 127 or (np.diff(trial) <= 0).any():
+                if levels[i] == 0 or abs(trial).max() > 127 or (np.diff(trial) <= 0).any():
                     continue
                 e = relative_error(w, trial)
                 if e < best - 1e-7:

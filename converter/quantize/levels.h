@@ -5,6 +5,6 @@
 namespace linnet::converter {
 
 // Found by find_levels.py; README.md says from what, and what else was tried.
-inline constexpr Levels kLevels = {-127, -101, -78, -61, -46, -33, -21, -9, 2, 13, 24, 36, 49, 64, 83, 105};
+inline constexpr Levels kLevels = {-127, -99, -79, -63, -48, -35, -23, -11, 0, 12, 24, 36, 49, 64, 83, 106};
 
 }  // namespace linnet::converter

@@ -15,7 +15,7 @@ using namespace quantize;
 // Columns [first, first + 32) of the rows, turned; rows and columns that are not there are 0.
 std::optional<Misfit> load(const float* rows, uint64_t count, uint64_t k, uint64_t first, Group* g) {
   g->columns = std::min(packing::kGroup, k - first);
-  float w[packing::kGroup][packing::kPanelRows] = {};
+  std::memset(g->w, 0, sizeof g->w);
   for (uint64_t r = 0; r < count; ++r) {
     float amax = 0;
     uint64_t at = 0;
@@ -23,43 +23,37 @@ std::optional<Misfit> load(const float* rows, uint64_t count, uint64_t k, uint64
       const float x = rows[r * k + first + c];
       if (!std::isfinite(x)) return Misfit{r, first + c, x};
       if (std::fabs(x) > amax) amax = std::fabs(x), at = c;
-      w[c][r] = x;
+      g->w[c][r] = x;
     }
     if (amax / 127.0f >= 65520.0f) return Misfit{r, first + at, rows[r * k + first + at]};
   }
-  std::memcpy(g->w, w, sizeof w);
   return {};
 }
 
 void store(linnet_dtype dtype, const Found& found, uint64_t group, std::byte* panel) {
   auto* bytes = reinterpret_cast<uint8_t*>(panel);
-  float scale[packing::kPanelRows], code[packing::kGroup][packing::kPanelRows];
-  std::memcpy(scale, &found.scale, sizeof scale);
-  std::memcpy(code, found.code, sizeof code);
   uint8_t *scales = bytes + packing::scales_at(dtype, group), *codes = bytes + packing::codes_at(dtype, group);
   for (uint64_t r = 0; r < packing::kPanelRows; ++r) {
-    const uint16_t bits = f32_to_f16(scale[r]);
+    const uint16_t bits = f32_to_f16(found.scale[r]);
     scales[2 * r] = static_cast<uint8_t>(bits);
     scales[2 * r + 1] = static_cast<uint8_t>(bits >> 8);
     for (uint64_t c = 0; c < packing::kGroup; ++c)
       codes[packing::code_byte(dtype, r, c)] |=
-          static_cast<uint8_t>(static_cast<uint8_t>(static_cast<int8_t>(code[c][r])) << packing::code_shift(dtype, c));
+          static_cast<uint8_t>(static_cast<uint8_t>(static_cast<int8_t>(found.code[c][r])) << packing::code_shift(dtype, c));
   }
 }
 
-using Search = void (*)(const Group&, const Steps*, Found*);
+using Run = void (*)(const Group&, const Steps*, Found*);
 
-void search(const Group& g, const Steps* steps, Found* found) { steps ? search_i4(g, *steps, found) : search_i8(g, found); }
+void search(const Group& g, const Steps* steps, Found* found) { Search<4>::run(g, steps, found); }
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void search_avx2(const Group& g, const Steps* steps, Found* found) {
-  steps ? search_i4(g, *steps, found) : search_i8(g, found);
-}
+[[gnu::target("avx2")]] void search_avx2(const Group& g, const Steps* steps, Found* found) { Search<8>::run(g, steps, found); }
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void search_avx512(const Group& g, const Steps* steps, Found* found) {
-  steps ? search_i4(g, *steps, found) : search_i8(g, found);
+  Search<16>::run(g, steps, found);
 }
 #endif
 
-Search best_search() {
+Run best_search() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
@@ -69,7 +63,7 @@ Search best_search() {
   return search;
 }
 
-std::optional<Misfit> pack(Search run, linnet_dtype dtype, const Levels* levels, const float* rows, uint64_t count, uint64_t k, std::byte* to) {
+std::optional<Misfit> pack(Run run, linnet_dtype dtype, const Levels* levels, const float* rows, uint64_t count, uint64_t k, std::byte* to) {
   std::memset(to, 0, packing::panel_bytes(dtype, k));
   const std::optional<Steps> steps = levels ? std::optional<Steps>(*levels) : std::nullopt;
   Group group;
@@ -85,7 +79,7 @@ std::optional<Misfit> pack(Search run, linnet_dtype dtype, const Levels* levels,
 }  // namespace
 
 std::optional<Misfit> pack_panel(linnet_dtype dtype, const Levels* levels, const float* rows, uint64_t count, uint64_t k, std::byte* to) {
-  static const Search run = best_search();
+  static const Run run = best_search();
   return pack(run, dtype, levels, rows, count, k, to);
 }
 

@@ -1,82 +1,27 @@
-// The search for a group's scale and codes, 16 rows at a time: vector lanes are rows. Written in the compilers' vector extension, so that
-// panel.cpp can compile it for several instruction sets. Every function is static and inlined: no two of those compilations may be mixed.
+// The search for a group's scale and codes, N rows at a time: vector lanes are rows. Written in the compilers' vector extension, so that
+// panel.cpp can compile it for several instruction sets, each with the width it has: of wider vectors GCC makes scalars. Everything is
+// inlined: no two of those compilations may be mixed.
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "converter/graph.h"
 #include "ops/packing.h"
-
-#pragma GCC diagnostic ignored "-Wpsabi"  // vectors are passed between inlined functions only
 
 #define LINNET_INLINE [[gnu::always_inline]] static inline
 
 namespace linnet::converter::quantize {
 
-using Floats = float __attribute__((vector_size(64)));
-using Ints = int32_t __attribute__((vector_size(64)));
-
 // One group of 16 rows: column after column; only the first `columns` are weights.
 struct Group {
-  Floats w[packing::kGroup];
+  alignas(64) float w[packing::kGroup][packing::kPanelRows];
   uint64_t columns;
 };
 struct Found {
-  Floats scale;                  // exact in f16
-  Floats code[packing::kGroup];  // a whole number
+  alignas(64) float scale[packing::kPanelRows];                  // exact in f16
+  alignas(64) float code[packing::kGroup][packing::kPanelRows];  // whole numbers
 };
-
-LINNET_INLINE Floats all(float x) { return Floats{} + x; }
-LINNET_INLINE Floats choose(Ints mask, Floats yes, Floats no) {
-  return reinterpret_cast<Floats>((mask & reinterpret_cast<Ints>(yes)) | (~mask & reinterpret_cast<Ints>(no)));
-}
-LINNET_INLINE Floats only(Ints mask, Floats x) { return reinterpret_cast<Floats>(mask & reinterpret_cast<Ints>(x)); }
-LINNET_INLINE Floats magnitude(Floats x) { return reinterpret_cast<Floats>(reinterpret_cast<Ints>(x) & 0x7fffffff); }
-LINNET_INLINE Floats least(Floats a, Floats b) { return choose(a < b, a, b); }
-LINNET_INLINE Floats most(Floats a, Floats b) { return choose(a > b, a, b); }
-
-// To the nearest f16, ties to even, kept as f32. Beyond the range it gives 65536.
-LINNET_INLINE Floats to_f16(Floats x) {
-  const Ints bits = reinterpret_cast<Ints>(x), sign = bits & INT32_MIN, size = bits & 0x7fffffff;
-  const Floats small = (reinterpret_cast<Floats>(size) + 0.5f) - 0.5f;  // below 2^-14: 0.5 leaves the multiple of 2^-24
-  const Floats normal = reinterpret_cast<Floats>((size + 0xfff + (size >> 13 & 1)) & ~0x1fff);
-  const Floats rounded = least(choose(size < 0x38800000, small, normal), all(65536.0f));
-  return reinterpret_cast<Floats>(reinterpret_cast<Ints>(rounded) | sign);
-}
-
-// 1 / scale, and 0 for 0: then every code is 0's.
-LINNET_INLINE Floats inverse(Floats scale) { return only(scale != 0.0f, 1.0f / choose(scale != 0.0f, scale, all(1.0f))); }
-
-// To the nearest whole number, ties to even, for |x| < 2^22.
-LINNET_INLINE Floats to_whole(Floats x) { return (x + 0x1.8p23f) - 0x1.8p23f; }
-
-LINNET_INLINE Floats largest(const Group& g) {
-  Floats a{};
-  for (uint64_t k = 0; k < g.columns; ++k) a = most(a, magnitude(g.w[k]));
-  return a;
-}
-
-LINNET_INLINE Floats code_i8(Floats w, Floats inverse_scale) { return to_whole(least(most(w * inverse_scale, all(-127.0f)), all(127.0f))); }
-
-LINNET_INLINE void search_i8(const Group& g, Found* found) {
-  constexpr int kTries = 16;
-  const Floats base = largest(g) / 127.0f;
-  Floats scale{}, error = all(3e38f);
-  for (int i = 0; i < kTries; ++i) {
-    const Floats s = to_f16(base * (1.0f + 0.004f * static_cast<float>(i))), inv = inverse(s);
-    Floats e{};
-    for (uint64_t k = 0; k < g.columns; ++k) {
-      const Floats d = g.w[k] - s * code_i8(g.w[k], inv);
-      e += d * d;
-    }
-    const Ints better = (e < error) & (s <= 65504.0f);
-    scale = choose(better, s, scale);
-    error = choose(better, e, error);
-  }
-  const Floats inv = inverse(scale);
-  for (uint64_t k = 0; k < packing::kGroup; ++k) found->code[k] = k < g.columns ? code_i8(g.w[k], inv) : Floats{};
-  found->scale = only(scale != 0.0f, scale);  // no -0
-}
 
 // The levels as the search wants them: where each begins, and how far it lies above the one before.
 struct Steps {
@@ -90,64 +35,159 @@ struct Steps {
   }
 };
 
-LINNET_INLINE Floats level(const Steps& steps, Floats y) {
-  Floats v = all(steps.first);
-  for (int i = 0; i < 15; ++i) v += only(y > steps.begin[i], all(steps.step[i]));
-  return v;
-}
-
-// Of the codes that a scale gives: the sums a least-squares scale is made of, and the squared error with the scale itself.
-struct Sums {
-  Floats wv{}, vv{}, error{};
+template <int N>
+struct Vectors;  // one by one: GCC 12 drops a vector_size that depends on N
+template <>
+struct Vectors<4> {
+  using Floats = float __attribute__((vector_size(16)));
+  using Ints = int32_t __attribute__((vector_size(16)));
 };
-LINNET_INLINE Sums measure(const Group& g, const Steps& steps, Floats scale) {
-  const Floats inv = inverse(scale);
-  Sums s;
-  for (uint64_t k = 0; k < g.columns; ++k) {
-    const Floats v = level(steps, g.w[k] * inv), d = g.w[k] - scale * v;
-    s.wv += g.w[k] * v;
-    s.vv += v * v;
-    s.error += d * d;
-  }
-  return s;
-}
-LINNET_INLINE Floats fitted(const Sums& s) { return only(s.vv > 0.0f, s.wv / choose(s.vv > 0.0f, s.vv, all(1.0f))); }
+template <>
+struct Vectors<8> {
+  using Floats = float __attribute__((vector_size(32)));
+  using Ints = int32_t __attribute__((vector_size(32)));
+};
+template <>
+struct Vectors<16> {
+  using Floats = float __attribute__((vector_size(64)));
+  using Ints = int32_t __attribute__((vector_size(64)));
+};
 
-LINNET_INLINE void search_i4(const Group& g, const Steps& steps, Found* found) {
-  constexpr int kTries = 12, kRounds = 3;
-  const Floats base = largest(g) / steps.top;
-  Floats scale{}, error = all(3e38f);
-  for (int sign = 0; sign < 2; ++sign) {
-    // Where the least-squares scale of the codes would leave the least error.
-    Floats start{}, gain = all(-1.0f);
+template <int N>
+struct Search {
+  using Floats = typename Vectors<N>::Floats;
+  using Ints = typename Vectors<N>::Ints;
+  struct Rows {
+    Floats w[packing::kGroup];
+    uint64_t columns;
+  };
+  struct Chosen {
+    Floats scale, code[packing::kGroup];
+  };
+
+  LINNET_INLINE Floats all(float x) { return Floats{} + x; }
+  LINNET_INLINE Floats choose(Ints mask, Floats yes, Floats no) {
+    return reinterpret_cast<Floats>((mask & reinterpret_cast<Ints>(yes)) | (~mask & reinterpret_cast<Ints>(no)));
+  }
+  LINNET_INLINE Floats only(Ints mask, Floats x) { return reinterpret_cast<Floats>(mask & reinterpret_cast<Ints>(x)); }
+  LINNET_INLINE Floats magnitude(Floats x) { return reinterpret_cast<Floats>(reinterpret_cast<Ints>(x) & 0x7fffffff); }
+  LINNET_INLINE Floats least(Floats a, Floats b) { return choose(a < b, a, b); }
+  LINNET_INLINE Floats most(Floats a, Floats b) { return choose(a > b, a, b); }
+
+  // To the nearest f16, ties to even, kept as f32. Beyond the range it gives 65536.
+  LINNET_INLINE Floats to_f16(Floats x) {
+    const Ints bits = reinterpret_cast<Ints>(x), sign = bits & INT32_MIN, size = bits & 0x7fffffff;
+    const Floats small = (reinterpret_cast<Floats>(size) + 0.5f) - 0.5f;  // below 2^-14: 0.5 leaves the multiple of 2^-24
+    const Floats normal = reinterpret_cast<Floats>((size + 0xfff + (size >> 13 & 1)) & ~0x1fff);
+    const Floats rounded = least(choose(size < 0x38800000, small, normal), all(65536.0f));
+    return reinterpret_cast<Floats>(reinterpret_cast<Ints>(rounded) | sign);
+  }
+
+  // 1 / scale, and 0 for 0: then every code is 0's.
+  LINNET_INLINE Floats inverse(Floats scale) { return only(scale != 0.0f, 1.0f / choose(scale != 0.0f, scale, all(1.0f))); }
+
+  // To the nearest whole number, ties to even, for |x| < 2^22.
+  LINNET_INLINE Floats to_whole(Floats x) { return (x + 0x1.8p23f) - 0x1.8p23f; }
+
+  LINNET_INLINE Floats largest(const Rows& g) {
+    Floats a{};
+    for (uint64_t k = 0; k < g.columns; ++k) a = most(a, magnitude(g.w[k]));
+    return a;
+  }
+
+  LINNET_INLINE Floats code_i8(Floats w, Floats inverse_scale) { return to_whole(least(most(w * inverse_scale, all(-127.0f)), all(127.0f))); }
+
+  LINNET_INLINE void search_i8(const Rows& g, Chosen* found) {
+    constexpr int kTries = 16;
+    const Floats base = largest(g) / 127.0f;
+    Floats scale{}, error = all(3e38f);
     for (int i = 0; i < kTries; ++i) {
-      const float factor = 0.76f + 0.05f * static_cast<float>(i);
-      const Sums s = measure(g, steps, base * (sign ? -factor : factor));
-      const Floats fit = fitted(s), won = fit * s.wv;
-      const Ints better = won > gain;
-      start = choose(better, fit, start);
-      gain = choose(better, won, gain);
-    }
-    for (int i = 0; i < kRounds; ++i) {
-      const Floats s = to_f16(least(most(start, all(-65504.0f)), all(65504.0f)));
-      const Sums m = measure(g, steps, s);
-      const Ints better = m.error < error;
+      const Floats s = to_f16(base * (1.0f + 0.004f * static_cast<float>(i))), inv = inverse(s);
+      Floats e{};
+      for (uint64_t k = 0; k < g.columns; ++k) {
+        const Floats d = g.w[k] - s * code_i8(g.w[k], inv);
+        e += d * d;
+      }
+      const Ints better = (e < error) & (s <= 65504.0f);
       scale = choose(better, s, scale);
-      error = choose(better, m.error, error);
-      start = fitted(m);
+      error = choose(better, e, error);
+    }
+    const Floats inv = inverse(scale);
+    for (uint64_t k = 0; k < packing::kGroup; ++k) found->code[k] = k < g.columns ? code_i8(g.w[k], inv) : Floats{};
+    found->scale = only(scale != 0.0f, scale);  // no -0
+  }
+
+  LINNET_INLINE Floats level(const Steps& steps, Floats y) {
+    Floats v = all(steps.first);
+    for (int i = 0; i < 15; ++i) v += only(y > steps.begin[i], all(steps.step[i]));
+    return v;
+  }
+
+  // Of the codes that a scale gives: the sums a least-squares scale is made of, and the squared error with the scale itself.
+  struct Sums {
+    Floats wv{}, vv{}, error{};
+  };
+  LINNET_INLINE Sums measure(const Rows& g, const Steps& steps, Floats scale) {
+    const Floats inv = inverse(scale);
+    Sums s;
+    for (uint64_t k = 0; k < g.columns; ++k) {
+      const Floats v = level(steps, g.w[k] * inv), d = g.w[k] - scale * v;
+      s.wv += g.w[k] * v;
+      s.vv += v * v;
+      s.error += d * d;
+    }
+    return s;
+  }
+  LINNET_INLINE Floats fitted(const Sums& s) { return only(s.vv > 0.0f, s.wv / choose(s.vv > 0.0f, s.vv, all(1.0f))); }
+
+  LINNET_INLINE void search_i4(const Rows& g, const Steps& steps, Chosen* found) {
+    constexpr int kTries = 12, kRounds = 3;
+    const Floats base = largest(g) / steps.top;
+    Floats scale{}, error = all(3e38f);
+    for (int sign = 0; sign < 2; ++sign) {
+      // Where the least-squares scale of the codes would leave the least error.
+      Floats start{}, gain = all(-1.0f);
+      for (int i = 0; i < kTries; ++i) {
+        const float factor = 0.76f + 0.05f * static_cast<float>(i);
+        const Sums s = measure(g, steps, base * (sign ? -factor : factor));
+        const Floats fit = fitted(s), won = fit * s.wv;
+        const Ints better = won > gain;
+        start = choose(better, fit, start);
+        gain = choose(better, won, gain);
+      }
+      for (int i = 0; i < kRounds; ++i) {
+        const Floats s = to_f16(least(most(start, all(-65504.0f)), all(65504.0f)));
+        const Sums m = measure(g, steps, s);
+        const Ints better = m.error < error;
+        scale = choose(better, s, scale);
+        error = choose(better, m.error, error);
+        start = fitted(m);
+      }
+    }
+    const Floats inv = inverse(scale);
+    for (uint64_t k = 0; k < packing::kGroup; ++k) {
+      Floats code{};
+      if (k < g.columns) {
+        const Floats y = g.w[k] * inv;
+        for (int i = 0; i < 15; ++i) code += only(y > steps.begin[i], all(1.0f));
+      }
+      found->code[k] = only(scale != 0.0f, code);
+    }
+    found->scale = only(scale != 0.0f, scale);  // no -0
+  }
+
+  LINNET_INLINE void run(const Group& group, const Steps* steps, Found* found) {
+    for (uint64_t lane = 0; lane < packing::kPanelRows; lane += N) {
+      Rows rows;
+      Chosen chosen;
+      rows.columns = group.columns;
+      for (uint64_t k = 0; k < packing::kGroup; ++k) std::memcpy(&rows.w[k], &group.w[k][lane], sizeof(Floats));
+      steps ? search_i4(rows, *steps, &chosen) : search_i8(rows, &chosen);
+      std::memcpy(&found->scale[lane], &chosen.scale, sizeof(Floats));
+      for (uint64_t k = 0; k < packing::kGroup; ++k) std::memcpy(&found->code[k][lane], &chosen.code[k], sizeof(Floats));
     }
   }
-  const Floats inv = inverse(scale);
-  for (uint64_t k = 0; k < packing::kGroup; ++k) {
-    Ints code{};
-    if (k < g.columns) {
-      const Floats y = g.w[k] * inv;
-      for (int i = 0; i < 15; ++i) code -= reinterpret_cast<Ints>(y > steps.begin[i]);
-    }
-    found->code[k] = only(scale != 0.0f, __builtin_convertvector(code, Floats));
-  }
-  found->scale = only(scale != 0.0f, scale);  // no -0
-}
+};
 
 }  // namespace linnet::converter::quantize
 

@@ -1,5 +1,6 @@
 // linnet-inspect: what a .linnet file holds, what it will need, and whether it is whole.
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "common.h"
@@ -132,6 +133,9 @@ Json metadata(const Model& model) {
   j["nodes"] = linnet_model_function(model.get(), 0)->nodes;
   j["states"] = i.states;
   j["tensors"] = i.tensors;
+  std::map<std::string, uint64_t> formats;  // bytes
+  for (uint32_t t = 0; const linnet_tensor* w = linnet_model_tensor(model.get(), t); ++t) formats[dtype_name(w->dtype)] += w->bytes;
+  j["format_bytes"] = formats;
   j["tokenizer_bytes"] = i.tokenizer_bytes;
   return j;
 }
@@ -202,7 +206,7 @@ int main(int argc, char** argv) {
            "  linnet-inspect story.linnet --verify");
   app.add_option("MODEL", o.model, "a .linnet file")->required();
   app.add_flag("--graph", o.graph, "the graph and its bodies as a listing");
-  app.add_flag("--tensors", o.tensors, "every tensor: format, shape, bytes");
+  app.add_flag("--tensors", o.tensors, "every tensor: format, shape, bytes, and why it has this format");
   app.add_flag("--plan", o.show_plan, "exact bytes a runner needs, for the options below");
   app.add_flag("--verify", o.verify, "hash every tensor and name a damaged one");
   app.add_flag("--json", o.json, "one JSON object on stdout");

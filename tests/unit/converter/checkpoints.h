@@ -144,6 +144,32 @@ inline void write_checkpoint(const fs::path& folder, const Json& config, const T
   spill(folder / "model.safetensors", safetensors(tensors));
 }
 
+// A checkpoint of zeros in F16 that takes no disk: a Llama of one layer with small heads. An lm_head unless the head is tied.
+inline void write_sparse_llama(const fs::path& folder, const Json& config) {
+  const uint64_t d = config["hidden_size"], vocabulary = config["vocab_size"];
+  Json header;
+  uint64_t at = 0;
+  const auto add = [&](const std::string& name, std::vector<uint64_t> shape) {
+    const uint64_t bytes = 2 * product(shape);
+    header[name] = {{"dtype", "F16"}, {"shape", shape}, {"data_offsets", {at, at + bytes}}};
+    at += bytes;
+  };
+  add("model.embed_tokens.weight", {vocabulary, d});
+  if (!config["tie_word_embeddings"]) add("lm_head.weight", {vocabulary, d});
+  const std::string l = "model.layers.0.";
+  for (const char* name : {"input_layernorm.weight", "post_attention_layernorm.weight"}) add(l + name, {d});
+  add(l + "self_attn.q_proj.weight", {12, d});
+  for (const char* name : {"self_attn.k_proj.weight", "self_attn.v_proj.weight"}) add(l + name, {4, d});
+  add(l + "self_attn.o_proj.weight", {d, 12});
+  for (const char* name : {"mlp.gate_proj.weight", "mlp.up_proj.weight"}) add(l + name, {5, d});
+  add(l + "mlp.down_proj.weight", {d, 5});
+  add("model.norm.weight", {d});
+  fs::create_directories(folder);
+  spill(folder / "config.json", config.dump());
+  spill(folder / "model.safetensors", safetensors(header.dump(), ""));
+  fs::resize_file(folder / "model.safetensors", fs::file_size(folder / "model.safetensors") + at);
+}
+
 // A conversion of `folder` into its own out.linnet.
 struct Converted {
   linnet_code code = LINNET_OK;

@@ -265,26 +265,7 @@ BOOST_AUTO_TEST_CASE(a_file_over_2_GiB, *boost::unit_test::label("large") * boos
   const TempDir t;
   Json config = tiny_llama_config();
   config.update(Json{{"hidden_size", 8192}, {"num_hidden_layers", 1}, {"vocab_size", 140000}, {"tie_word_embeddings", true}});
-  Json header;
-  uint64_t at = 0;
-  const auto add = [&](const std::string& name, std::vector<uint64_t> shape) {
-    const uint64_t bytes = 2 * product(shape);
-    header[name] = {{"dtype", "F16"}, {"shape", shape}, {"data_offsets", {at, at + bytes}}};
-    at += bytes;
-  };
-  add("model.embed_tokens.weight", {140000, 8192});
-  const std::string l = "model.layers.0.";
-  for (const char* name : {"input_layernorm.weight", "post_attention_layernorm.weight"}) add(l + name, {8192});
-  add(l + "self_attn.q_proj.weight", {12, 8192});
-  for (const char* name : {"self_attn.k_proj.weight", "self_attn.v_proj.weight"}) add(l + name, {4, 8192});
-  add(l + "self_attn.o_proj.weight", {8192, 12});
-  for (const char* name : {"mlp.gate_proj.weight", "mlp.up_proj.weight"}) add(l + name, {5, 8192});
-  add(l + "mlp.down_proj.weight", {8192, 5});
-  add("model.norm.weight", {8192});
-  fs::create_directories(t / "m");
-  spill(t / "m/config.json", config.dump());
-  spill(t / "m/model.safetensors", safetensors(header.dump(), ""));
-  fs::resize_file(t / "m/model.safetensors", fs::file_size(t / "m/model.safetensors") + at);
+  write_sparse_llama(t / "m", config);
 
   const pid_t child = ::fork();
   BOOST_REQUIRE(child >= 0);
