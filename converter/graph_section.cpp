@@ -121,7 +121,7 @@ class SectionWriter {
   void add_state(const StateSpec& s) {
     states_.push_back(fb::CreateState(fbb_, name(s.name), fb::StateKind::append, 0, count8(s.tensors.size())));
     for (const linnet_state_tensor& t : s.tensors)
-      state_tensors_.emplace_back(t.width, static_cast<fb::DType>(t.dtype), static_cast<fb::StateLayout>(t.layout));
+      state_tensors_.emplace_back(t.width, static_cast<fb::DType>(t.dtype), static_cast<fb::StateLayout>(t.layout), t.heads);
   }
 
   flatbuffers::FlatBufferBuilder fbb_;

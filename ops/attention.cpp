@@ -46,9 +46,11 @@ Params read(Check& check) {
     check.integer("style", kHalves, kHalves, kPairs);
   }
   const linnet_state& kv = check.state(0, "kv");
-  check.state_tensor(kv, 0, "K", kv_width);
-  check.state_tensor(kv, 1, "V", kv_width);
+  check.state_tensor(kv, 0, "K", kv_width, p.kv_heads);
+  check.state_tensor(kv, 1, "V", kv_width, p.kv_heads);
   if (!check.ok()) return p;
+  if ((kv.tensors[0].dtype == LINNET_I8) != (kv.tensors[1].dtype == LINNET_I8))
+    check.fail(kv.name, kv.tensors[0].dtype, kv.tensors[1].dtype, "K and V must both be i8, or neither");
   if (kv.tensors[0].layout != LINNET_STATE_PANELS) check.fail(kv.name, LINNET_STATE_PANELS, kv.tensors[0].layout, "K must be kept in panels");
   if (kv.tensors[1].layout != LINNET_STATE_ROWS) check.fail(kv.name, LINNET_STATE_ROWS, kv.tensors[1].layout, "V must be kept in rows");
   return p;
@@ -72,7 +74,9 @@ linnet_code plan(void*, linnet_op_plan* plan) {
   plan->model_bytes = sizeof(Params);
   if (!check.ok()) return check.code();
   const uint64_t record = attend_record(p.head_dim);
-  plan->thread_bytes = (kAttendQueries * (pad16(p.head_dim) + 2 * record) + 64 * pad16(p.head_dim)) * sizeof(float);  // rotated queries, a segment, the running result, a tile
+  const uint64_t coded = check.state(0, "kv").tensors[0].dtype == LINNET_I8 ? QuantizedRow(p.head_dim).bytes : 0;
+  // Rotated queries, a segment, the running result; a tile; the queries' codes.
+  plan->thread_bytes = kAttendQueries * ((pad16(p.head_dim) + 2 * record) * sizeof(float) + coded) + 64 * pad16(p.head_dim) * sizeof(float);
   if (plan->capacity > kAttendSegment && plan->threads > 1) {
     const uint64_t segments = (plan->capacity + kAttendSegment - 1) / kAttendSegment, wave = segments < kWave ? segments : kWave;
     uint64_t most = 0;  // items that are shared
@@ -92,13 +96,15 @@ class Attention {
         p_(params<Params>(e)),
         kernels_(kernels(e)),
         state_(*e->states[0].state),
-        keys_(state_, 0, p_.kv_heads),
-        values_(state_, 1, p_.kv_heads),
+        keys_(state_, 0),
+        values_(state_, 1),
         blocks_(p_),
         record_(attend_record(p_.head_dim)),
         queries_(static_cast<float*>(thread.scratch)),
         partial_(queries_ + kAttendQueries * pad16(p_.head_dim)),
-        total_(partial_ + kAttendQueries * record_) {}
+        total_(partial_ + kAttendQueries * record_),
+        widened_(total_ + kAttendQueries * record_),
+        codes_(reinterpret_cast<uint8_t*>(widened_ + 64 * pad16(p_.head_dim))) {}
 
   // Each (row, kv head) by one thread from beginning to end, so that no thread waits for another.
   void single_rows() {
@@ -179,12 +185,15 @@ class Attention {
       a.keys = memory.base + owner.keys_.block(kv_head), a.key_dtype = owner.keys_.dtype;
       a.values = memory.base + owner.values_.block(kv_head), a.value_dtype = owner.values_.dtype;
       a.page_bytes = memory.page_bytes, a.pages = s.pages;
-      a.widened = owner.total_ + kAttendQueries * owner.record_;
+      a.widened = owner.widened_;
+      const bool coded = a.key_dtype == LINNET_I8;
+      a.codes = owner.codes_, a.code_stride = QuantizedRow(p.head_dim).bytes;
       for (uint32_t r = 0, i = 0; r < rows; ++r) {
         const uint32_t t = s.first_row + first + r;
         for (uint32_t h = 0; h < count; ++h, ++i) {
           const uint64_t column = (uint64_t{kv_head} * group + head + h) * p.head_dim, position = s.position + first + r;
           owner.rotate(row(owner.e_->inputs[kQ], t) + column, t, owner.queries_ + i * a.q_stride);
+          if (coded) owner.kernels_.quantize(owner.queries_ + i * a.q_stride, p.head_dim, 0, packing::groups(p.head_dim), owner.codes_ + i * a.code_stride);
           low[i] = first_visible(owner.state_, position), high[i] = position + 1;
           y[i] = row(owner.e_->outputs[0], t) + column;
         }
@@ -197,8 +206,8 @@ class Attention {
     const uint32_t t = s.first_row + r;
     uint8_t* page = detail::state_page(e_->states[0], s, position);
     rotate(row(e_->inputs[kK], t) + column, t, queries_);
-    kernels_.narrow(queries_, p_.head_dim, keys_.dtype, page + keys_.vector(kv_head, position), keys_.stride());
-    kernels_.narrow(row(e_->inputs[kV], t) + column, p_.head_dim, values_.dtype, page + values_.vector(kv_head, position), values_.stride());
+    keys_.write(kernels_, queries_, page, kv_head, position, codes_);
+    values_.write(kernels_, row(e_->inputs[kV], t) + column, page, kv_head, position, codes_);
   }
 
   void attend(const linnet_segment& s, uint32_t first, uint32_t rows, uint32_t kv_head) {
@@ -227,7 +236,8 @@ class Attention {
   const StateHeads keys_, values_;
   const Blocks blocks_;
   const uint64_t record_;
-  float *queries_, *partial_, *total_;
+  float *queries_, *partial_, *total_, *widened_;
+  uint8_t* codes_;
 };
 
 linnet_code eval(const linnet_op_eval* e) {

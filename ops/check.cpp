@@ -278,20 +278,22 @@ const linnet_state& Check::state(uint32_t i, const char* label) {
   return ok() ? *s : kNoState;
 }
 
-void Check::state_tensor(const linnet_state& s, uint32_t t, const char* label, uint64_t width) {
+void Check::state_tensor(const linnet_state& s, uint32_t t, const char* label, uint64_t width, uint32_t heads) {
   if (!ok()) return;
   if (t >= s.tensor_count) {
     fail(s.name, t + 1, s.tensor_count, "the state has %u tensors, and needs tensor %u (%s)", s.tensor_count, t, label);
     return;
   }
   const linnet_state_tensor& tensor = s.tensors[t];
-  if (tensor.dtype != LINNET_F32 && tensor.dtype != LINNET_F16) {
-    fail(s.name, LINNET_F16, tensor.dtype, "state tensor %u (%s) is %s; this build keeps f32 and f16", t, label, dtype_name(tensor.dtype));
+  if (tensor.dtype != LINNET_F32 && tensor.dtype != LINNET_F16 && tensor.dtype != LINNET_I8) {
+    fail(s.name, LINNET_F16, tensor.dtype, "state tensor %u (%s) is %s; this build keeps f32, f16 and i8", t, label, dtype_name(tensor.dtype));
     unsupported();
   } else if (tensor.layout > LINNET_STATE_PANELS) {
     fail(s.name, LINNET_STATE_PANELS, tensor.layout, "state tensor %u (%s) has an unknown layout", t, label);
   } else if (tensor.width != width) {
     fail(s.name, width, tensor.width, "state tensor %u (%s) is %u wide, and must be %llu", t, label, tensor.width, ull(width));
+  } else if (heads && tensor.heads != heads) {
+    fail(s.name, heads, tensor.heads, "state tensor %u (%s) has %u heads, and must have %u", t, label, tensor.heads, heads);
   }
 }
 

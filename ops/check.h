@@ -49,8 +49,8 @@ class Check {
   void absent_weight(uint32_t i, const char* label, const char* why);
 
   const linnet_state& state(uint32_t i, const char* label);
-  // Tensor t of a paged state: positions of `heads` * head_dim elements, f32 or f16.
-  void state_tensor(const linnet_state& state, uint32_t t, const char* label, uint64_t width);
+  // Tensor t of a paged state: positions of `width` elements, a vector a head, f32, f16 or i8. heads 0: whatever the state says.
+  void state_tensor(const linnet_state& state, uint32_t t, const char* label, uint64_t width, uint32_t heads = 0);
 
   // Bytes of `rows` f32 rows of that width, each starting at a multiple of 16 elements, and sums of bytes; overflow is an error.
   uint64_t row_bytes(uint64_t rows, uint64_t width);

@@ -16,12 +16,13 @@ constexpr uint64_t kMaxDimension = uint64_t{1} << 40;
 
 struct Decoder {
   const fb::Model* in;
+  int32_t kv_dtype;  // -1: as the file says
   linnet_model* out;
   linnet_error* error;
   Vec<const char*> names;
   uint32_t next_arg = 0, next_attr = 0, next_integer = 0, next_real = 0, next_state_tensor = 0;
 
-  Decoder(const fb::Model* m, linnet_model* o, linnet_error* e) : in(m), out(o), error(e), names(o->allocator) {}
+  Decoder(const fb::Model* m, int32_t kv, linnet_model* o, linnet_error* e) : in(m), kv_dtype(kv), out(o), error(e), names(o->allocator) {}
 
 #if defined(__GNUC__)
   __attribute__((format(printf, 4, 5)))
@@ -158,7 +159,10 @@ struct Decoder {
         if (t->width() < 1 || t->width() > kMaxWidth || t->dtype() > fb::DType::MAX || t->dtype() == fb::DType::i4 ||
             t->layout() > fb::StateLayout::MAX)
           return bad(o.name, {}, "tensor %u: width %u, dtype %u, layout %u", j, t->width(), unsigned(t->dtype()), unsigned(t->layout()));
-        const linnet_state_tensor st{t->width(), static_cast<uint8_t>(t->dtype()), static_cast<uint8_t>(t->layout())};
+        if (t->heads() < 1 || t->width() % t->heads())
+          return bad(o.name, {t->width(), t->heads()}, "tensor %u: %u heads cannot share %u elements evenly", j, unsigned(t->heads()), t->width());
+        const linnet_state_tensor st{t->width(), kv_dtype < 0 ? static_cast<uint8_t>(t->dtype()) : static_cast<uint8_t>(kv_dtype),
+                                     static_cast<uint8_t>(t->layout()), t->heads()};
         if (!out->state_tensors.push(st) || !out->state_offsets.push(o.page_bytes)) return memory("states");
         o.page_bytes += state_tensor_bytes(st);
       }
@@ -392,12 +396,12 @@ struct Decoder {
 
 }  // namespace
 
-linnet_code decode_graph(const uint8_t* graph, size_t bytes, linnet_model* model, linnet_error* error) {
+linnet_code decode_graph(const uint8_t* graph, size_t bytes, int32_t kv_dtype, linnet_model* model, linnet_error* error) {
   // Every table and vector costs at least four bytes, and none is reached twice from a repeated table: the size bounds the work.
   flatbuffers::Verifier verifier(graph, bytes, 16, static_cast<flatbuffers::uoffset_t>(bytes / 4 + 16));
   if (bytes < 8 || !verifier.VerifyBuffer<fb::Model>(nullptr))
     return fail(error, LINNET_BAD_FILE, "graph section", {}, "the graph section is not a valid FlatBuffer");
-  Decoder d(flatbuffers::GetRoot<fb::Model>(graph), model, error);
+  Decoder d(flatbuffers::GetRoot<fb::Model>(graph), kv_dtype, model, error);
   for (auto step : {&Decoder::read_names, &Decoder::read_tensors, &Decoder::read_states, &Decoder::read_values, &Decoder::read_functions,
                     &Decoder::read_nodes, &Decoder::read_info})
     if (const auto code = (d.*step)()) return code;

@@ -86,7 +86,7 @@ linnet_code copy_section(const FileBytes& file, const Section& s, Vec<uint8_t>* 
   return check_hash(out->data(), s.bytes, s.xxh3, name, error);
 }
 
-linnet_code load(linnet_model* model, uint32_t verify, linnet_error* error) {
+linnet_code load(linnet_model* model, const linnet_model_options& options, linnet_error* error) {
   Header header;
   if (const auto code = check_header(model->file, &header, error)) return code;
   Section graph, tokenizer, weights;
@@ -102,7 +102,7 @@ linnet_code load(linnet_model* model, uint32_t verify, linnet_error* error) {
   {
     Vec<uint8_t> copy(model->allocator);
     if (const auto code = copy_section(model->file, graph, &copy, error)) return code;
-    if (const auto code = decode_graph(copy.data(), copy.size(), model, error)) return code;
+    if (const auto code = decode_graph(copy.data(), copy.size(), options.kv_dtype, model, error)) return code;
   }
   if (tokenizer.kind)
     if (const auto code = copy_section(model->file, tokenizer, &model->tokenizer, error)) return code;
@@ -114,7 +114,7 @@ linnet_code load(linnet_model* model, uint32_t verify, linnet_error* error) {
   info.tokenizer = model->tokenizer.data();
   info.tokenizer_bytes = model->tokenizer.size();
   if (const auto code = resolve_program(model, error)) return code;
-  return verify == LINNET_VERIFY_ALL ? linnet_model_verify(model, error) : succeed(error);
+  return options.verify == LINNET_VERIFY_ALL ? linnet_model_verify(model, error) : succeed(error);
 }
 
 // Takes the file's bytes; on failure everything is released.
@@ -128,7 +128,7 @@ linnet_code open_bytes(FileBytes* file, const linnet_model_options& options, con
   model->file = *file;
   model->registry = options.registry;
   retain(model->registry);
-  const linnet_code code = load(model, options.verify, error);
+  const linnet_code code = load(model, options, error);
   if (code) linnet_model_release(model);
   else *out = model;
   return code;
@@ -143,6 +143,10 @@ linnet_code read_options(const linnet_model_options* options, linnet_model_optio
     return fail(error, LINNET_INVALID_ARGUMENT, "registry", {}, "options.registry is NULL: pass linnet_builtin_registry() or your own registry");
   if (out->load > LINNET_LOAD_COPY || out->verify > LINNET_VERIFY_ALL)
     return fail(error, LINNET_INVALID_ARGUMENT, "options", {}, "load is %u and verify %u: both are 0 or 1", out->load, out->verify);
+  if (const int32_t kv = out->kv_dtype; kv != -1 && kv != LINNET_F32 && kv != LINNET_F16 && kv != LINNET_I8)
+    return fail(error, LINNET_INVALID_ARGUMENT, "kv_dtype", {LINNET_F16, uint64_t(uint32_t(kv))},
+                "kv_dtype is %d: keys and values are kept in f32 (%d), f16 (%d) or i8 (%d), or as the file says (-1)", kv, LINNET_F32, LINNET_F16,
+                LINNET_I8);
   return LINNET_OK;
 }
 
@@ -154,7 +158,7 @@ using namespace linnet::detail;
 extern "C" {
 
 void linnet_model_options_init(linnet_model_options* options) {
-  *options = {sizeof(linnet_model_options), LINNET_LOAD_MAP, LINNET_VERIFY_STRUCTURE, nullptr, nullptr};
+  *options = {sizeof(linnet_model_options), LINNET_LOAD_MAP, LINNET_VERIFY_STRUCTURE, nullptr, nullptr, -1};
 }
 
 linnet_code linnet_model_open(const char* path, const linnet_model_options* options, linnet_model** out, linnet_error* error) {

@@ -107,7 +107,7 @@ struct linnet_model {
 
 namespace linnet::detail {
 // Decodes and checks the graph section into the model (everything but the program). `graph` is a private copy.
-linnet_code decode_graph(const uint8_t* graph, size_t bytes, linnet_model* model, linnet_error* error);
+linnet_code decode_graph(const uint8_t* graph, size_t bytes, int32_t kv_dtype, linnet_model* model, linnet_error* error);
 // Resolves every node of function 0 to an op or a body.
 linnet_code resolve_program(linnet_model* model, linnet_error* error);
 inline const linnet_allocator& model_allocator(const linnet_model* model) { return model->allocator; }

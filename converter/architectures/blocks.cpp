@@ -20,7 +20,7 @@ Id attention_block(ModelBuilder& b, const std::string& layer, Id x, uint64_t wid
   const std::vector<Id> projections{a.norm.weight, a.norm.bias, a.q.weight, a.q.bias, a.k.weight, a.k.bias, a.v.weight, a.v.bias};
   f.node({"linear", {x, kAbsent}, {q, k, v}, projections, {}, linear_attributes(a.norm), {}});
 
-  const Id kv = b.key_value_state(layer + ".kv", kv_width), body = b.graph.body(attention_body(a.shape));
+  const Id kv = b.key_value_state(layer + ".kv", a.shape.kv_heads, kv_width), body = b.graph.body(attention_body(a.shape));
   const Id mixed = f.value(layer + ".attention", q_width);
   const AttentionShape& s = a.shape;
   const std::vector<Attribute> attributes{integer("heads", s.heads),       integer("kv_heads", s.kv_heads), integer("head_dim", s.head_dim),

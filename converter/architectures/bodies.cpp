@@ -19,7 +19,7 @@ Function attention_body(const AttentionShape& s) {
     q = rotated("q_rotated", q, s.heads);
     k = rotated("k_rotated", k, s.kv_heads);
   }
-  const auto of_state = [&](uint64_t tensor) { return std::vector<Attribute>{integer("tensor", tensor), integer("heads", s.kv_heads)}; };
+  const auto of_state = [&](uint64_t tensor) { return std::vector<Attribute>{integer("tensor", tensor)}; };
   f.node({"state_append", {k}, {}, {}, {kv}, of_state(0), {}});
   f.node({"state_append", {v}, {}, {}, {kv}, of_state(1), {}});
   const Id keys = f.value("keys", 0, kv_width), values = f.value("values", 0, kv_width);

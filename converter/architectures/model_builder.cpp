@@ -81,11 +81,12 @@ ModelBuilder::EmbeddingAndHead ModelBuilder::embedding_and_head(const std::strin
   return {both, both};
 }
 
-Id ModelBuilder::key_value_state(const std::string& name, uint64_t width) {
-  if (width > UINT32_MAX) fail(LINNET_UNSUPPORTED, "state ", name, " would be ", width, " elements wide");
+Id ModelBuilder::key_value_state(const std::string& name, uint64_t heads, uint64_t width) {
+  if (width > UINT32_MAX || heads > UINT16_MAX) fail(LINNET_UNSUPPORTED, "state ", name, " would have ", heads, " heads and be ", width, " elements wide");
   const auto type = static_cast<uint8_t>(state_dtype);
   const auto w = static_cast<uint32_t>(width);
-  return graph.state({name, {{w, type, LINNET_STATE_PANELS}, {w, type, LINNET_STATE_ROWS}}});
+  const auto h = static_cast<uint16_t>(heads);
+  return graph.state({name, {{w, type, LINNET_STATE_PANELS, h}, {w, type, LINNET_STATE_ROWS, h}}});
 }
 
 }  // namespace linnet::converter

@@ -43,7 +43,7 @@ class ModelBuilder {
   struct EmbeddingAndHead { Id embedding, head; };
   EmbeddingAndHead embedding_and_head(const std::string& embedding, const std::string& head, bool tied, uint64_t rows, uint64_t columns);
 
-  Id key_value_state(const std::string& name, uint64_t width);   // keys in panels, values in rows
+  Id key_value_state(const std::string& name, uint64_t heads, uint64_t width);   // keys in panels, values in rows
 
   void use(std::string_view name) { used_.emplace(name); }
   const std::set<std::string, std::less<>>& used() const { return used_; }

@@ -9,6 +9,7 @@
 // So a result depends on the visible positions only: not on where a window began, what else is in the page, how the prompt was cut, which
 // queries were computed side by side, or which thread computed a segment.
 #pragma once
+#include "ops/kernels/integer.inl.h"
 #include "ops/kernels/rows.inl.h"
 
 namespace linnet::ops {
@@ -63,6 +64,29 @@ template <class K, int Q> void tile_scores(const Attend& a, const uint8_t* block
   for (int i = 0; i < Q; ++i)
 #pragma GCC unroll 4
     for (int p = 0; p < kTilePanels; ++p) F32x16::store(out + i * kTile + 16 * p, scaled(s[i][p], a.scale, a.softcap));
+}
+
+// The same from codes: a tile's keys are four panels of integer weights. There is no bias, activation, factor or residual.
+void tile_scores_of_codes(const Attend& a, const uint8_t* block, float* out) {
+  Linear l = {};
+  l.weights = block, l.dtype = LINNET_I8, l.k = a.head_dim, l.panels = kTilePanels;
+  l.codes = a.codes, l.code_stride = a.code_stride, l.rows = a.queries;
+  l.y = out, l.y_stride = kTile;
+  linear_integers<LINNET_I8>(l);
+  for (uint64_t i = 0; i < a.queries * kTile; i += 16) F32x16::store(out + i, scaled(F32x16::load(out + i), a.scale, a.softcap));
+}
+
+// A tile's values as floats, from codes [64][head_dim, padded to 16] and scales [64][groups].
+void widen_codes(const Attend& a, const uint8_t* block, float* out) {
+  const uint64_t n = a.head_dim, padded = (n + 15) / 16 * 16, groups = packing::groups(n);
+  const int8_t* codes = reinterpret_cast<const int8_t*>(block);
+  const float* scales = reinterpret_cast<const float*>(block + kTile * padded);
+  for (uint64_t j = 0; j < kTile; ++j)
+    for (uint64_t i = 0; i < n; i += 16) {
+      const F32x16::F x = F32x16::mul(F32x16::from_int(F32x16::load_i8(codes + j * padded + i)), F32x16::set(scales[j * groups + i / kGroupColumns]));
+      if (i + 16 <= n) F32x16::store(out + j * n + i, x);
+      else F32x16::store_part(out + j * n + i, x, static_cast<uint32_t>(n - i));
+    }
 }
 
 // One fma a position [low, high) into C times 16 head dimensions of Q queries.
@@ -163,6 +187,8 @@ template <class K, class V> void attend_tile(const Attend& a, uint64_t tile, uin
   const auto all_scores = [&](auto from, const uint8_t* block) {
     side_by_side(a.queries, [&](auto q, uint32_t i) { tile_scores<decltype(from), q>(a, block, i ? nullptr : next_keys, i, weights + i * kTile); });
   };
+  constexpr bool coded = std::is_same_v<K, FromI8>;
+  static_assert(coded == std::is_same_v<V, FromI8>);
   // For many queries the tile is widened once.
   const bool widen_keys = sizeof(typename K::T) < 4 && a.queries > kSideBySide, widen_values = sizeof(typename V::T) < 4 && a.queries > kSideBySide;
   const auto widened = [&](auto from, const uint8_t* block) {
@@ -170,7 +196,8 @@ template <class K, class V> void attend_tile(const Attend& a, uint64_t tile, uin
     for (uint64_t i = 0; i < kTile * a.head_dim; i += 16) F32x16::store(a.widened + i, decltype(from)::load(p + i));
     return reinterpret_cast<const uint8_t*>(a.widened);
   };
-  if (widen_keys) all_scores(FromF32(), widened(K(), keys));
+  if constexpr (coded) tile_scores_of_codes(a, keys, weights);
+  else if (widen_keys) all_scores(FromF32(), widened(K(), keys));
   else all_scores(K(), keys);
   // The new maxima first, so that what they rescale by comes of one vector of exp.
   alignas(64) float shift[kAttendQueries] = {}, rescale[kAttendQueries];
@@ -204,7 +231,10 @@ template <class K, class V> void attend_tile(const Attend& a, uint64_t tile, uin
     F32x16::store(l + i * 16, sum);
     if (rescale[i] != 1.0f) map(record + 16, record + 16, a.head_dim, [&](F32x16::F o) { return F32x16::mul(o, c); });  // times 1 changes no bit
   }
-  if (widen_values) tile_sums<FromF32>(a, widened(V(), values), nullptr, start, weights, partial);
+  if constexpr (coded) {
+    widen_codes(a, values, a.widened);
+    tile_sums<FromF32>(a, reinterpret_cast<const uint8_t*>(a.widened), nullptr, start, weights, partial);
+  } else if (widen_values) tile_sums<FromF32>(a, widened(V(), values), nullptr, start, weights, partial);
   else tile_sums<V>(a, values, next_values, start, weights, partial);
 }
 
@@ -224,7 +254,8 @@ template <class K, class V> void attend_segment(const Attend& a, uint64_t segmen
 }
 
 void attend(const Attend& a, uint64_t segment, float* partial) {
-  // A state's tensors are f32 or f16 (Check::state_tensor), so not all pairs of the weights' types are compiled.
+  // A state's tensors are f32, f16 or i8 (Check::state_tensor), so not all pairs of the weights' types are compiled.
+  if (a.key_dtype == LINNET_I8) return attend_segment<FromI8, FromI8>(a, segment, partial);
   const bool wide_keys = a.key_dtype == LINNET_F32, wide_values = a.value_dtype == LINNET_F32;
   if (wide_keys) wide_values ? attend_segment<FromF32, FromF32>(a, segment, partial) : attend_segment<FromF32, FromF16>(a, segment, partial);
   else wide_values ? attend_segment<FromF16, FromF32>(a, segment, partial) : attend_segment<FromF16, FromF16>(a, segment, partial);

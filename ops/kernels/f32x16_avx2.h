@@ -64,6 +64,10 @@ struct F32x16 {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), narrow(x.a));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), narrow(x.b));
   }
+  static I load_i8(const int8_t* p) {
+    const auto eight = [](const int8_t* q) { return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(q))); };
+    return {eight(p), eight(p + 8)};
+  }
   static void store_i8(int8_t* p, I x) {  // the low bytes
     const __m256i low = _mm256_set1_epi32(255);
     const __m256i words = _mm256_packus_epi32(_mm256_and_si256(x.a, low), _mm256_and_si256(x.b, low));  // in quarters 0 2 1 3

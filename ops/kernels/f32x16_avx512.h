@@ -55,6 +55,7 @@ struct F32x16 {
     const M infinite = eq(from_bits(iand(bits(x), iset(0x7FFFFFFFu))), set(__builtin_inff()));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(select(infinite, x, clamped), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
+  static I load_i8(const int8_t* p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
   static void store_i8(int8_t* p, I x) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x)); }  // the low bytes
 
   // The fixed tree: lane i with i + 8, then + 4, + 2, + 1.

@@ -72,6 +72,12 @@ struct F32x16 {
   }
   static void store_f16(uint16_t* p, F x) { narrow(p, x.a), narrow(p + 4, x.b), narrow(p + 8, x.c), narrow(p + 12, x.d); }
 
+  static I load_i8(const int8_t* p) {
+    const int8x16_t codes = vld1q_s8(p);
+    const int16x8_t low = vmovl_s8(vget_low_s8(codes)), high = vmovl_s8(vget_high_s8(codes));
+    const auto wide = [](int16x4_t x) { return vreinterpretq_u32_s32(vmovl_s16(x)); };
+    return {wide(vget_low_s16(low)), wide(vget_high_s16(low)), wide(vget_low_s16(high)), wide(vget_high_s16(high))};
+  }
   static void store_i8(int8_t* p, I x) {  // the low bytes
     const uint16x8_t low = vcombine_u16(vmovn_u32(x.a), vmovn_u32(x.b)), high = vcombine_u16(vmovn_u32(x.c), vmovn_u32(x.d));
     vst1q_s8(p, vreinterpretq_s8_u8(vcombine_u8(vmovn_u16(low), vmovn_u16(high))));

@@ -60,6 +60,7 @@ struct F32x16 {
   static F load_f16(const uint16_t* p) { return each<F>([=](int i) { return f16_to_f32(p[i]); }); }
   static F load_bf16(const uint16_t* p) { return each<F>([=](int i) { return bf16_to_f32(p[i]); }); }
   static void store_f16(uint16_t* p, F x) { for (int i = 0; i < 16; ++i) p[i] = f32_to_f16(x.v[i]); }
+  static I load_i8(const int8_t* p) { return each<I>([=](int i) { return static_cast<uint32_t>(int32_t{p[i]}); }); }
   static void store_i8(int8_t* p, I x) { for (int i = 0; i < 16; ++i) p[i] = static_cast<int8_t>(x.v[i]); }  // the low bytes
 
   // The fixed tree: lane i with i + 8, then + 4, + 2, + 1.

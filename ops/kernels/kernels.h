@@ -61,12 +61,15 @@ struct Attend {
   uint32_t queries, head_dim;
   float scale, softcap;  // softcap 0: none
   const uint64_t *first, *end;
-  const uint8_t* keys;    // panels: [4][head_dim][16]
-  const uint8_t* values;  // rows: [64][head_dim]
-  uint8_t key_dtype, value_dtype;
+  const uint8_t* keys;    // in panels, and
+  const uint8_t* values;  // in rows, as runtime/state_page.h says
+  uint8_t key_dtype, value_dtype;  // f32 or f16 each, or i8 both
   uint64_t page_bytes;
   const uint32_t* pages;
   float* widened;  // 64 * head_dim floats of scratch
+  // Of i8 keys, which read these instead of q: queries as `quantize` writes them, code_stride bytes apart.
+  const uint8_t* codes;
+  uint64_t code_stride;
 };
 // What a query has of a segment, or of all of them so far: the largest score, the sum of weights, and from float 16 on the sum of values.
 constexpr uint64_t attend_record(uint32_t head_dim) { return 16 + (head_dim + 15) / 16 * 16; }  // floats

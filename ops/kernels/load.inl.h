@@ -37,6 +37,11 @@ struct FromBF16 {
   static float one(T x) { return bf16_to_f32(x); }
 };
 
+// Codes with a scale for every 32: read by the integer kernels, or widened by whoever knows where the scales are.
+struct FromI8 {
+  using T = int8_t;
+};
+
 // Calls fn with the loader of `dtype`; false if it is no float type.
 template <class Fn> bool with_dtype(uint8_t dtype, Fn fn) {
   switch (dtype) {

@@ -16,6 +16,7 @@
 #include "ops/kernels/kernels.h"
 #include "ops/packing.h"
 #include "roof.h"
+#include "runtime/state_page.h"
 
 using namespace linnet;
 using namespace linnet::bench;
@@ -89,11 +90,14 @@ void linear(benchmark::State& state, Format format, Place place, uint32_t rows) 
 
 // All query heads of one kv head, one row, segment by segment.
 void attend(benchmark::State& state, Format format, uint32_t head_dim, uint32_t queries, uint64_t context) {
-  const uint64_t half = 64 * head_dim * packing::float_bytes(format.dtype), pages = context / 64;
-  const auto cache = block<uint8_t>(pages * 2 * half);
+  const linnet_state_tensor k{head_dim, format.dtype, LINNET_STATE_PANELS, 1}, v{head_dim, format.dtype, LINNET_STATE_ROWS, 1};
+  const uint64_t half = detail::state_tensor_bytes(k), page = half + detail::state_tensor_bytes(v), pages = context / 64;
+  const auto cache = block<uint8_t>(pages * page);
   const uint64_t record = ops::attend_record(head_dim);
   const auto q = block<float>(queries * head_dim), y = block<float>(head_dim), partial = block<float>(queries * record),
-             total = block<float>(queries * record);
+             total = block<float>(queries * record), widened = block<float>(64 * head_dim);
+  const uint64_t code_stride = ops::QuantizedRow(head_dim).bytes;
+  const auto codes = block<uint8_t>(queries * code_stride);
   std::vector<uint32_t> table(pages);
   for (uint32_t i = 0; i < pages; ++i) table[i] = i;
   const std::vector<uint64_t> first(queries, 0), end(queries, context);
@@ -102,8 +106,9 @@ void attend(benchmark::State& state, Format format, uint32_t head_dim, uint32_t 
   a.first = first.data(), a.end = end.data();
   a.keys = cache.get(), a.values = cache.get() + half;
   a.key_dtype = a.value_dtype = format.dtype;
-  a.page_bytes = 2 * half, a.pages = table.data();
-  measure(state, cache.get(), pages * 2 * half, 4.0 * static_cast<double>(context * head_dim * queries), fma_gflops(), [&] {
+  a.page_bytes = page, a.pages = table.data();
+  a.widened = widened.get(), a.codes = codes.get(), a.code_stride = code_stride;
+  measure(state, cache.get(), pages * page, 4.0 * static_cast<double>(context * head_dim * queries), fma_gflops(), [&] {
     for (uint32_t h = 0; h < queries; ++h) ops::attend_nothing(total.get() + h * record, head_dim);
     for (uint64_t segment = 0; segment * ops::kAttendSegment < context; ++segment) {
       kernels->attend(a, segment, partial.get());

@@ -33,6 +33,7 @@ typedef struct linnet_model_options {
   uint32_t verify;                    /* linnet_verify. ALL also hashes the weights */
   linnet_registry* registry;          /* required; linnet_builtin_registry() unless you have your own */
   const linnet_allocator* allocator;  /* NULL: malloc. Copied. */
+  int32_t kv_dtype;                   /* how states keep keys and values: LINNET_F32, LINNET_F16, LINNET_I8; -1: as the file says */
 } linnet_model_options;
 
 LINNET_API void linnet_model_options_init(linnet_model_options* options);

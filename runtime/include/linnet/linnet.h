@@ -119,6 +119,7 @@ struct ModelOptions {
   linnet_verify verify = LINNET_VERIFY_STRUCTURE;
   linnet_registry* registry = nullptr;          // null: the built-in ops
   const linnet_allocator* allocator = nullptr;  // null: malloc
+  std::optional<linnet_dtype> kv_dtype = {};    // how keys and values are kept: f32, f16, i8; none: as the file says
 };
 
 class Model {
@@ -153,6 +154,7 @@ class Model {
     o.verify = options.verify;
     o.registry = options.registry ? options.registry : linnet_builtin_registry();
     o.allocator = options.allocator;
+    if (options.kv_dtype) o.kv_dtype = *options.kv_dtype;
     return o;
   }
   template <typename F>

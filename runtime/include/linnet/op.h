@@ -72,8 +72,9 @@ typedef struct linnet_value {
 } linnet_value;
 
 typedef struct linnet_state_tensor {
-  uint32_t width;
+  uint32_t width;          /* elements a position: `heads` vectors of width / heads */
   uint8_t dtype, layout;
+  uint16_t heads;
 } linnet_state_tensor;
 
 typedef struct linnet_state {

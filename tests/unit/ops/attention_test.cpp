@@ -34,6 +34,10 @@ const Case kCases[] = {
     {"3 kv heads over segments", 9, 3, 16, 16, false, 0, 0, LINNET_F16, 600},
     {"17 heads a kv head", 34, 2, 12, 12, false, 0, 0, LINNET_F32, 300},
     {"a window of 300 over segments", 2, 1, 10, 0, false, 300, 0, LINNET_F32, 600},
+    {"i8, head_dim 64", 4, 2, 64, 0, false, 0, 0, LINNET_I8, 150},
+    {"i8, 12 elements of a group", 6, 2, 12, 0, false, 0, 3.0, LINNET_I8, 70},
+    {"i8, a group and 8 elements, over segments", 9, 3, 40, 0, false, 0, 0, LINNET_I8, 600},
+    {"i8, 80 elements, a window", 34, 2, 80, 0, false, 50, 0, LINNET_I8, 130},
 };
 
 std::vector<float> frequencies(uint32_t rotary) {
@@ -79,7 +83,7 @@ struct Problem {
 
 // All rows in steps of `chunk`, through pages in the given order; returns the outputs of all rows.
 std::vector<float> run_chunks(const Problem& p, const char* isa, uint32_t threads, uint32_t chunk, bool reversed_pages) {
-  const State state(p.kv_width, p.c.dtype, p.pages + 2, p.c.window);
+  const State state(p.kv_width, p.c.dtype, p.pages + 2, p.c.window, static_cast<uint16_t>(p.c.kv_heads));
   std::vector<uint32_t> order(p.pages);
   for (uint32_t i = 0; i < p.pages; ++i) order[i] = reversed_pages ? p.pages + 1 - i : i + 1;
   const Node node = p.node(state);
@@ -102,7 +106,23 @@ std::vector<float> run_chunks(const Problem& p, const char* isa, uint32_t thread
   return all;
 }
 
-std::vector<double> exact(const Problem& p) {
+// As i8 keeps vectors of n elements: a scale a group of 32, and codes. Written from the page (DESIGN 6, runtime/state_page.h).
+void keep_codes(std::vector<double>& all, size_t n, bool f16_scale) {
+  for (size_t begin = 0; begin < all.size(); begin += n) {
+    for (size_t g = begin; g < begin + n; g += 32) {
+      const size_t end = std::min(g + 32, begin + n);
+      float largest = 0;
+      for (size_t i = g; i < end; ++i) largest = std::max(largest, std::fabs(static_cast<float>(all[i])));
+      double scale = largest / 127.0f;
+      uint8_t stored[4];
+      if (f16_scale) scale = Weight::put(LINNET_F16, static_cast<float>(scale), stored);
+      for (size_t i = g; i < end; ++i) all[i] = largest > 0 ? scale * std::nearbyint(static_cast<float>(all[i]) * (127.0f / largest)) : 0.0;
+    }
+  }
+}
+
+// Of an i8 cache `attention` rounds the queries too; its body, in primitives, does not.
+std::vector<double> exact(const Problem& p, bool codes_of_queries = true) {
   const Case& c = p.c;
   // Keys are rotated in float, then rounded; the difference to double is within the tolerance of the comparison.
   std::vector<double> keys = doubles(p.k), values = doubles(p.v), q = doubles(p.q), y;
@@ -117,6 +137,10 @@ std::vector<double> exact(const Problem& p) {
       uint8_t stored[4];
       x = Weight::put(LINNET_F16, static_cast<float>(x), stored);
     }
+  }
+  if (c.dtype == LINNET_I8) {
+    keep_codes(keys, c.head_dim, true), keep_codes(values, c.head_dim, false);
+    if (codes_of_queries) keep_codes(q, c.head_dim, false);
   }
   for (uint32_t t = 0; t < c.rows; ++t) {
     const uint64_t first = c.window && t + 1 > c.window ? t + 1 - c.window : 0;
@@ -159,7 +183,7 @@ BOOST_DATA_TEST_CASE(same_bits, data::make(kCases), c) {
 BOOST_AUTO_TEST_CASE(a_batch_changes_nothing) {
   const Problem p({"batch", 4, 2, 12, 12, false, 0, 0, LINNET_F16, 100});
   const std::vector<float> alone = run_chunks(p, "scalar", 1, 100, false);
-  const State state(p.kv_width, LINNET_F16, 4);
+  const State state(p.kv_width, LINNET_F16, 4, 0, 2);
   const uint32_t a_pages[] = {3, 1}, b_pages[] = {0, 2};
   const Node node = p.node(state);
   const auto step = [&](std::vector<std::pair<uint32_t, uint32_t>> parts, const std::vector<const uint32_t*>& pages, std::vector<float>& y) {
@@ -193,6 +217,12 @@ BOOST_AUTO_TEST_CASE(a_batch_changes_nothing) {
   BOOST_TEST(first_difference(y.data() + 90 * p.width, alone.data() + 60 * p.width, 3 * p.width) == 3 * p.width);
 }
 
+// A position of an i8 cache: a byte an element, and a scale a group of 32, of 2 bytes for keys and 4 for values.
+BOOST_AUTO_TEST_CASE(bytes_of_an_i8_cache) {
+  BOOST_TEST(State(128, LINNET_I8, 1, 0, 2).memory.page_bytes == 64u * 2 * (64 + 2 * 2 + 64 + 2 * 4));
+  BOOST_TEST(State(128, LINNET_F16, 1, 0, 2).memory.page_bytes == 64u * 2 * (64 * 2 + 64 * 2));
+}
+
 // Large keys saturate in an f16 state instead of becoming infinite.
 BOOST_AUTO_TEST_CASE(large_keys_stay_finite) {
   Problem p({"large", 1, 1, 16, 0, false, 0, 0, LINNET_F16, 3});
@@ -206,11 +236,11 @@ BOOST_DATA_TEST_CASE(primitives_compose, data::make(kCases), c) {
   if (c.rotary || c.rows > 250) return;  // rope is a node of its own in a body; long cases take too long in its plain loops
   const Problem p(c);
   const std::vector<float> fused = run_chunks(p, "scalar", 1, c.rows, false);
-  const State state(p.kv_width, c.dtype, p.pages, c.window);
+  const State state(p.kv_width, c.dtype, p.pages, c.window, static_cast<uint16_t>(c.kv_heads));
   std::vector<uint32_t> order(p.pages);
   for (uint32_t i = 0; i < p.pages; ++i) order[i] = p.pages - 1 - i;
-  const auto append = [&](int64_t t) { return Node("state_append").in(p.kv_width).state(state).integer("tensor", t).integer("heads", c.kv_heads); };
-  const auto view = [&](int64_t t) { return Node("state_view").out(0, p.kv_width).state(state).integer("tensor", t).integer("heads", c.kv_heads); };
+  const auto append = [&](int64_t t) { return Node("state_append").in(p.kv_width).state(state).integer("tensor", t); };
+  const auto view = [&](int64_t t) { return Node("state_view").out(0, p.kv_width).state(state).integer("tensor", t); };
   Node scores("matmul"), softmax("scaled_masked_softmax"), mix("matmul");
   scores.in(p.width).in(0, p.kv_width).out(0, c.heads).integer("heads", c.heads).integer("kv_heads", c.kv_heads).integer("transpose_b", 1);
   softmax.in(0, c.heads).out(0, c.heads).integer("heads", c.heads).real("scale", p.scale()).real("softcap", c.softcap).integer("window", c.window);
@@ -237,7 +267,7 @@ BOOST_DATA_TEST_CASE(primitives_compose, data::make(kCases), c) {
     const std::vector<float> y = out.values();
     all.insert(all.end(), y.begin(), y.end());
   }
-  BOOST_TEST(largest_difference(all, doubles(fused)) < 2e-6);
+  BOOST_TEST(largest_difference(all, c.dtype == LINNET_I8 ? exact(p, false) : doubles(fused)) < 2e-6);
 }
 
 // Elementwise ops over values that grow: their width is the row's S, whatever the runtime's view says.
@@ -281,17 +311,17 @@ BOOST_AUTO_TEST_CASE(arguments_without_data) {
 
 // Bodies' primitives refuse to run over several rows.
 BOOST_AUTO_TEST_CASE(primitives_refuse_many_rows) {
-  const State state(8, LINNET_F32, 1);
+  const State state(8, LINNET_F32, 1, 0, 2);
   const uint32_t pages[] = {0};
   const Rows out(2, 32);
   Run run;
   run.outputs = {out.rows}, run.states = {state.memory}, run.segments = {segment(2, 0, pages)};
-  BOOST_TEST(run(Node("state_view").out(0, 8).state(state).integer("tensor", 0).integer("heads", 2)) == LINNET_OP_FAILED);
+  BOOST_TEST(run(Node("state_view").out(0, 8).state(state).integer("tensor", 0)) == LINNET_OP_FAILED);
   BOOST_TEST(run.message.find("a row at a time") != std::string::npos);
   // Nor over more positions than the value has room for.
   const Rows small(1, 16);  // two positions of 8
   run.outputs = {small.rows}, run.segments = {segment(1, 2, pages)};
-  BOOST_TEST(run(Node("state_view").out(0, 8).state(state).integer("tensor", 0).integer("heads", 2)) == LINNET_OP_FAILED);
+  BOOST_TEST(run(Node("state_view").out(0, 8).state(state).integer("tensor", 0)) == LINNET_OP_FAILED);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

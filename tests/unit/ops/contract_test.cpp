@@ -134,7 +134,7 @@ BOOST_DATA_TEST_CASE(attention_is_segments_of_tiles, data::make(isas()) * data::
   std::vector<uint32_t> pages(page_count);
   std::vector<float> keys = random_floats(positions * n, 1, 2.0f), values = random_floats(positions * n, 2);
   for (uint32_t i = 0; i < page_count; ++i) pages[i] = page_count - 1 - i;
-  const uint64_t size = detail::state_element_bytes(state.tensors[0].dtype);
+  const uint64_t size = packing::float_bytes(state.tensors[0].dtype);
   for (uint32_t j = 0; j < positions; ++j) {
     uint8_t* page = state.pages.data() + pages[j / 64] * state.memory.page_bytes;
     for (uint32_t d = 0; d < n; ++d) {

@@ -192,9 +192,9 @@ struct State {
   linnet_state state;
   Aligned<uint8_t> pages;
   linnet_state_memory memory;
-  State(uint32_t width, uint8_t dtype, uint32_t page_count, uint32_t window = 0)
-      : tensors{{width, dtype, LINNET_STATE_PANELS}, {width, dtype, LINNET_STATE_ROWS}}, offsets{0, detail::state_tensor_bytes(tensors[0])} {
-    const uint64_t page_bytes = 2 * offsets[1];
+  State(uint32_t width, uint8_t dtype, uint32_t page_count, uint32_t window = 0, uint16_t heads = 1)
+      : tensors{{width, dtype, LINNET_STATE_PANELS, heads}, {width, dtype, LINNET_STATE_ROWS, heads}}, offsets{0, detail::state_tensor_bytes(tensors[0])} {
+    const uint64_t page_bytes = offsets[1] + detail::state_tensor_bytes(tensors[1]);
     state = {"kv", static_cast<uint8_t>(window ? LINNET_WINDOW : LINNET_APPEND), window, 2, tensors, offsets, page_bytes};
     pages = Aligned<uint8_t>(page_count * page_bytes);
     std::memset(pages.data(), 0xff, pages.size());
@@ -212,9 +212,13 @@ inline std::vector<float> attend(const ops::Kernels& k, const State& state, cons
   uint64_t end = 0;
   for (const auto& [a, b] : ranges) first.push_back(a), last.push_back(b), end = std::max(end, b);
   Aligned<float> partial(count * record), total(count * record), widened(64 * n);
+  const uint64_t code_stride = ops::QuantizedRow(n).bytes;
+  Aligned<uint8_t> codes(count * code_stride);
+  for (size_t i = 0; i < count; ++i) k.quantize(q.data() + i * n, n, 0, packing::groups(n), codes.data() + i * code_stride);
   for (size_t i = 0; i < count; ++i) ops::attend_nothing(total.data() + i * record, n);
   const ops::Attend a = {q.data(), n, static_cast<uint32_t>(count), n, scale, softcap, first.data(), last.data(), state.pages.data(),
-                         state.pages.data() + state.offsets[1], state.tensors[0].dtype, state.tensors[1].dtype, state.memory.page_bytes, pages.data(), widened.data()};
+                         state.pages.data() + state.offsets[1], state.tensors[0].dtype, state.tensors[1].dtype, state.memory.page_bytes, pages.data(), widened.data(),
+                         codes.data(), code_stride};
   for (uint64_t segment = 0; segment * ops::kAttendSegment < end; ++segment) {
     k.attend(a, segment, partial.data());
     for (size_t i = 0; i < count; ++i) k.fold(partial.data() + i * record, n, total.data() + i * record);

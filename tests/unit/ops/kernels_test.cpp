@@ -2,6 +2,7 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include "ops/cache.h"
 #include "unit/ops/harness.h"
 
 using namespace linnet;
@@ -73,12 +74,17 @@ BOOST_DATA_TEST_CASE(linear, data::make({0, 1, 2}) * data::make({0, 1}), dtype, 
   }
 }
 
-BOOST_DATA_TEST_CASE(attend, data::make({4, 10, 16, 20, 64, 84}) * data::make({0, 1}) * data::make({0, 1}), head_dim, dtype, nasty) {
+BOOST_DATA_TEST_CASE(attend, data::make({4, 10, 16, 20, 64, 84}) * data::make({0, 1, 3}) * data::make({0, 1}), head_dim, dtype, nasty) {
   const uint32_t n = static_cast<uint32_t>(head_dim), page_count = 6;
   const State state(n, static_cast<uint8_t>(dtype), page_count);
   const std::vector<float> numbers =
       nasty ? nasty_floats(size_t{page_count} * 2 * 64 * n, 21) : random_floats(size_t{page_count} * 2 * 64 * n, 21, 2.0f);
-  kernels("scalar").narrow(numbers.data(), numbers.size(), state.tensors[0].dtype, state.pages.data(), 1);
+  for (uint32_t i = 0; i < page_count * 64; ++i) {
+    Aligned<uint8_t> scratch(ops::StateHeads::scratch_bytes(n));
+    for (const uint32_t tensor : {0u, 1u})
+      ops::StateHeads(state.state, tensor)
+          .write(kernels("scalar"), numbers.data() + (2 * i + tensor) * n, state.pages.data() + i / 64 * state.memory.page_bytes, 0, i, scratch.data());
+  }
   const Ranges ranges{{0, 1}, {0, 17}, {0, 64}, {0, 65}, {63, 70}, {40, 256}, {0, 257}, {200, 300}, {100, 384}};
   const std::vector<float> q = random_floats(n * ranges.size(), 22, 2.0f);
   for (const float softcap : {0.0f, 5.0f}) {

@@ -54,7 +54,7 @@ Node feed_forward() {
 }
 Node rope_table() { return Node("rope_table").out(12).weight(vector(6, 1)); }
 Node rope() { return Node("rope").in(48).in(8).out(48).integer("heads", 4).integer("head_dim", 12).integer("rotary_dim", 8).integer("style", 0); }
-const State& kv() { static const State state(24, LINNET_F16, 1); return state; }
+const State& kv() { static const State state(24, LINNET_F16, 1, 0, 2); return state; }
 Node attention() {
   return Node("attention")
       .in(48)
@@ -77,8 +77,8 @@ Node add() { return Node("add").in(24, 3).in(24, 3).out(24, 3); }
 Node mul() { return Node("mul").in(24).in(24).out(24); }
 Node matmul() { return Node("matmul").in(48).in(0, 24).out(0, 4).integer("heads", 4).integer("kv_heads", 2).integer("transpose_b", 1); }
 Node softmax() { return Node("scaled_masked_softmax").in(0, 4).out(0, 4).integer("heads", 4).real("scale", 0.5).integer("window", 0); }
-Node state_append() { return Node("state_append").in(24).state(kv()).integer("tensor", 0).integer("heads", 2); }
-Node state_view() { return Node("state_view").out(0, 24).state(kv()).integer("tensor", 1).integer("heads", 2); }
+Node state_append() { return Node("state_append").in(24).state(kv()).integer("tensor", 0); }
+Node state_view() { return Node("state_view").out(0, 24).state(kv()).integer("tensor", 1); }
 
 using Make = Node (*)();
 const Make kGood[] = {embedding,   rms_norm,   layer_norm, linear, two_linears, feed_forward, rope_table,   rope,      attention,
@@ -234,21 +234,22 @@ const Bad kBad[] = {
     BAD("attribute 'transpose_b' is 2", matmul, attr(n, "transpose_b").integer = 2),
     BAD("attribute 'window' is -1", softmax, attr(n, "window").integer = -1),
     BAD("attribute 'tensor' is -1", state_append, attr(n, "tensor").integer = -1),
-    BAD("5 heads cannot share 24 elements", state_view, attr(n, "heads").integer = 5),
     // States.
     BAD("the state has 2 tensors, and needs tensor 2", state_view, attr(n, "tensor").integer = 2),
     BAD("state tensor 0 (of the attribute) is 24 wide, and must be 12", state_append, in(n, 0).width = 12),
     BAD("state tensor 0 (K) is 16 wide, and must be 24", attention, static const State other(16, LINNET_F16, 1); n.states[0] = &other.state),
-    BAD("state tensor 0 (K) is i8; this build keeps f32 and f16", attention, static const State other(24, LINNET_I8, 1); n.states[0] = &other.state),
+    BAD("state tensor 0 (K) is bf16; this build keeps f32, f16 and i8", attention, static const State other(24, LINNET_BF16, 1); n.states[0] = &other.state),
+    BAD("K and V must both be i8", attention, static State other(24, LINNET_I8, 1, 0, 2); other.tensors[1].dtype = LINNET_F16; n.states[0] = &other.state),
+    BAD("state tensor 0 (K) has 3 heads, and must have 2", attention, static const State other(24, LINNET_F16, 1, 0, 3); n.states[0] = &other.state),
     BAD("must be of kind append or window", attention, static State other(24, LINNET_F16, 1); other.state.kind = LINNET_FIXED;
         n.states[0] = &other.state),
     BAD("has a window of 0 positions", attention, static State other(24, LINNET_F16, 1, 7); other.state.window = 0; n.states[0] = &other.state),
-    BAD("the state has 1 tensors", attention, static State other(24, LINNET_F16, 1); other.state.tensor_count = 1; n.states[0] = &other.state),
-    BAD("K must be kept in panels", attention, static State other(24, LINNET_F16, 1); other.tensors[0].layout = LINNET_STATE_ROWS;
+    BAD("the state has 1 tensors", attention, static State other(24, LINNET_F16, 1, 0, 2); other.state.tensor_count = 1; n.states[0] = &other.state),
+    BAD("K must be kept in panels", attention, static State other(24, LINNET_F16, 1, 0, 2); other.tensors[0].layout = LINNET_STATE_ROWS;
         n.states[0] = &other.state),
-    BAD("V must be kept in rows", attention, static State other(24, LINNET_F16, 1); other.tensors[1].layout = LINNET_STATE_PANELS;
+    BAD("V must be kept in rows", attention, static State other(24, LINNET_F16, 1, 0, 2); other.tensors[1].layout = LINNET_STATE_PANELS;
         n.states[0] = &other.state),
-    BAD("has an unknown layout", state_append, static State other(24, LINNET_F16, 1); other.tensors[0].layout = 5; n.states[0] = &other.state),
+    BAD("has an unknown layout", state_append, static State other(24, LINNET_F16, 1, 0, 2); other.tensors[0].layout = 5; n.states[0] = &other.state),
 };
 
 }  // namespace

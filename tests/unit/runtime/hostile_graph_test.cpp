@@ -217,6 +217,8 @@ const std::vector<Mutation> kMutations{
     {"a state of more tensors than there are", [](auto& m) { m.states.back()->tensors = 9; }},
     {"a state tensor left over", [](auto& m) { m.state_tensors.push_back(m.state_tensors[0]); }},
     {"a state tensor of another width", [](auto& m) { m.state_tensors[0].mutate_width(m.state_tensors[0].width() - 1); }},
+    {"a state tensor of no heads", [](auto& m) { m.state_tensors[0].mutate_heads(0); }},
+    {"a state tensor of heads that cannot share it", [](auto& m) { m.state_tensors[0].mutate_heads(7); }},
     {"a state tensor of width 0", [](auto& m) { m.state_tensors[0].mutate_width(0); }},
     {"a state tensor of bf16 codes nobody keeps", [](auto& m) { m.state_tensors[0].mutate_dtype(fb::DType::i4); }},
     {"keys in rows", [](auto& m) { m.state_tensors[0].mutate_layout(fb::StateLayout::rows); }},
