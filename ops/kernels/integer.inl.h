@@ -239,12 +239,27 @@ void linear(const Linear& a) {
 
 // One row of integer weights, n columns.
 void dequantize_row(uint8_t dtype, const float* levels, const uint8_t* panel, uint64_t row, uint64_t n, float* y) {
-  for (uint64_t i = 0; i < n; ++i) {
-    const uint64_t g = i / kGroupColumns, j = i % kGroupColumns;
-    const uint8_t byte = panel[packing::codes_at(dtype, g) + packing::code_byte(dtype, row, j)];
-    uint16_t scale;
-    std::memcpy(&scale, panel + packing::scales_at(dtype, g) + 2 * row, 2);
-    y[i] = f16_to_f32(scale) * (dtype == LINNET_I8 ? static_cast<float>(static_cast<int8_t>(byte)) : levels[byte >> packing::code_shift(dtype, j) & 15]);
+  for (uint64_t g = 0; g * kGroupColumns < n; ++g) {
+    uint8_t bytes[kGroupColumns];  // the row's, in the order of its columns; of i4, half as many
+    const uint8_t* codes = panel + packing::codes_at(dtype, g);
+    for (uint64_t unit = 0; unit < packing::group_code_bytes(dtype) / kUnit; ++unit) std::memcpy(bytes + 4 * unit, codes + unit * kUnit + 4 * row, 4);
+    uint16_t stored;
+    std::memcpy(&stored, panel + packing::scales_at(dtype, g) + 2 * row, 2);
+    const F32x16::F scale = F32x16::set(f16_to_f32(stored));
+    for (uint64_t half = 0; half < 2; ++half) {
+      const uint64_t i = g * kGroupColumns + half * 16;
+      if (i >= n) return;
+      F32x16::F x;
+      if (dtype == LINNET_I8) {
+        x = F32x16::from_int(F32x16::load_i8(reinterpret_cast<const int8_t*>(bytes) + half * 16));
+      } else {
+        float level[16];
+        for (int j = 0; j < 16; ++j) level[j] = levels[half ? bytes[j] >> 4 : bytes[j] & 15];
+        x = F32x16::load(level);
+      }
+      if (i + 16 <= n) F32x16::store(y + i, F32x16::mul(scale, x));
+      else F32x16::store_part(y + i, F32x16::mul(scale, x), static_cast<uint32_t>(n - i));
+    }
   }
 }
 
