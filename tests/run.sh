@@ -39,7 +39,7 @@ test_in build
 echo "== a file over 2 GiB (5 GB of disk for a minute)"
 build/bin/unit_converter --run_test=@large --log_level=error
 
-build build-asan "unit_runtime unit_ops unit_sampling unit_text unit_converter golden $hosts" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINNET_SANITIZE=address,undefined
+build build-asan "unit_runtime unit_ops unit_sampling unit_text unit_converter unit_programs golden $hosts" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DLINNET_SANITIZE=address,undefined
 test_in build-asan
 
 # TSan: what threads touch.

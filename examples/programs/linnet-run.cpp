@@ -73,6 +73,7 @@ int body() {
   if (!has_text && !by_ids) fail(o.model + " has no tokenizer: give token ids with --ids, and --print-ids to see the answer");
   if (!has_text && !o.print_ids) fail(o.model + " has no tokenizer: add --print-ids to see the answer as token ids");
   auto reply = by_ids ? writer.complete_ids(ids, options) : writer.complete(prompt, options);
+  if (reply.finish() == Finish::error) fail(reply.error());  // before anything is written
   if (o.echo && !o.print_ids) write_stdout(prompt);
   double first = 0;
   while (auto text = reply.next()) {
@@ -117,7 +118,7 @@ int main(int argc, char** argv) {
       ->excludes(file);
   app.add_flag("--print-ids", o.print_ids, "print the continuation's token ids as one JSON array, not its text");
   app.add_option("-n,--max-tokens", o.max_tokens, "tokens to write at most; -1: until an end token or a full context")
-      ->check(CLI::Validator([](std::string& n) { return n[0] == '-' && n != "-1" ? "a negative count other than -1: " + n : ""; }, ""))
+      ->check(CLI::Validator([](std::string& n) { return n == "-1" ? "" : refuse_number(n, INT64_MAX); }, ""))
       ->capture_default_str();
   app.add_option("--temperature,--temp", o.temperature, "0: always the most likely token")->capture_default_str();
   app.add_option("--top-k", o.top_k, "draw among the k most likely tokens; 0: all")->capture_default_str();
