@@ -172,17 +172,17 @@ int body() {
       check(model.verify());
       out["verified"] = true;
     }
-    write_stdout(out.dump(1) + "\n");
+    write_stdout(out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");  // a path may hold any bytes
     return kOk;
   }
   if (!o.graph && !o.tensors && !o.show_plan && !o.verify) print(out);
   if (o.graph) write_stdout(graph(model));
   for (uint32_t i = 0; o.tensors && i < model.info().tensors; ++i) {
     const linnet_tensor& t = *linnet_model_tensor(model.get(), i);
-    char line[512];
-    std::snprintf(line, sizeof line, "%5u  %-4s %-5s %-20s %12llu  %s%s%s\n", i, dtype_name(t.dtype), layout_name(t.layout), shape(t).c_str(),
-                  static_cast<unsigned long long>(t.bytes), t.name, t.note[0] ? "  # " : "", t.note);
-    write_stdout(line);
+    char line[128];
+    std::snprintf(line, sizeof line, "%5u  %-4s %-5s %-20s %12llu  ", i, dtype_name(t.dtype), layout_name(t.layout), shape(t).c_str(),
+                  static_cast<unsigned long long>(t.bytes));
+    write_stdout(std::string(line) + t.name + (t.note[0] ? "  # " : "") + t.note + "\n");
   }
   if (o.show_plan) print(plan);
   if (o.verify) {
