@@ -32,6 +32,9 @@ inline void check(const Status& status) {
 
 // Parses the command line, runs body, and turns usage errors, failures and exceptions into messages and an exit status.
 int run(CLI::App& app, int argc, char** argv, int (*body)());
+// CLI11 takes an empty argument for 0, and a sign or too many digits for some other number. What is wrong with text as a whole number up to
+// most, or "". run() asks it about all unsigned options.
+std::string refuse_number(const std::string& text, uint64_t most);
 // --version and the examples of --help.
 void describe(CLI::App& app, const std::string& examples);
 
@@ -40,16 +43,26 @@ extern std::atomic<int> interrupted;
 void catch_interrupts();
 
 bool terminal(int fd);
+// Whole, or Failure; after Ctrl-C with status 130.
 std::string read_stdin();
 std::string read_file(const std::string& path);
-void write_stdout(std::string_view text);  // whole, or Failure; a closed pipe ends the program quietly
+void write_stdout(std::string_view text);  // whole, or Failure; a pipe whose reader went away ends the program quietly, with kFailed
 
 // "1,2,3" or a JSON array; "-": from stdin.
 std::vector<int32_t> parse_ids(const std::string& text);
 std::string ids_to_json(const int32_t* ids, size_t count);
 
-// A model through the programs' allocator (mimalloc where it was built in), with the ops of the instruction set asked for ("": the best).
-Model open_model(const std::string& path, const std::string& isa, linnet_load load = LINNET_LOAD_MAP);
+// Which model, and how: "" for isa is the best for this processor, for kv_dtype what the file says.
+struct ModelChoice {
+  std::string path, isa, kv_dtype;
+};
+void add_model(CLI::App& app, ModelChoice& choice);     // MODEL
+void add_kernels(CLI::App& app, ModelChoice& choice);   // --isa
+void add_kv_dtype(CLI::App& app, ModelChoice& choice);  // --kv-dtype
+// Through the programs' allocator (mimalloc where it was built in).
+Model open_model(const ModelChoice& choice);
+
+const char* dtype_name(uint8_t dtype);  // "f16"
 
 std::string human_bytes(uint64_t bytes);
 

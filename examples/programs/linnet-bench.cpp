@@ -15,7 +15,7 @@ using namespace linnet::programs;
 namespace {
 
 struct Options {
-  std::string model, isa;
+  ModelChoice model;
   uint32_t prefill = 512, decode = 128, threads = 0, repeat = 5, seed = 1;
   uint64_t depth = 0;
   bool json = false, no_warmup = false, profile = false;
@@ -25,10 +25,6 @@ using Json = nlohmann::ordered_json;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-const char* dtype_name(uint8_t d) {
-  static const char* const names[] = {"f32", "f16", "bf16", "i8", "i4", "i32"};
-  return d < std::size(names) ? names[d] : "?";
-}
 
 // A node of the model as the profile counts it: nodes of one op over equally many bytes of weights are one line.
 struct Node {
@@ -192,8 +188,8 @@ void print(const Model& model, const linnet_plan& plan, const Reads& reads, cons
 
 int body() {
   if (o.prefill == 0 && o.decode == 0) fail("there is nothing to measure: give --prefill or --decode a number of tokens", kUsage);
-  Model model = open_model(o.model, o.isa);
-  const char* isa = ops::select(o.isa.empty() ? nullptr : o.isa.c_str())->name;
+  Model model = open_model(o.model);
+  const char* isa = ops::select(o.model.isa.empty() ? nullptr : o.model.isa.c_str())->name;
   const Reads reads(model);
   // The depth is read in steps of 64 rows, unless the measured ones are larger.
   const auto fill = static_cast<uint32_t>(std::min<uint64_t>(o.depth, 64));
@@ -221,7 +217,7 @@ int body() {
     print(model, plan, reads, isa, parts);
     return kOk;
   }
-  Json out{{"model", o.model},
+  Json out{{"model", o.model.path},
            {"name", model.info().name},
            {"architecture", model.info().architecture},
            {"version", linnet_version()},
@@ -253,7 +249,7 @@ int main(int argc, char** argv) {
            "  linnet-bench story.linnet --prefill 0 --decode 64 --depth 1024 --threads 1\n"
            "  linnet-bench story.linnet --profile\n"
            "  linnet-bench story.linnet --prefill 8 --decode 1 --no-warmup --json");
-  app.add_option("MODEL", o.model, "a .linnet file")->required();
+  add_model(app, o.model);
   app.add_option("-p,--prefill", o.prefill, "prompt tokens to read in one step; 0: skip")->capture_default_str();
   app.add_option("-n,--decode", o.decode, "tokens to feed one by one; 0: skip")->capture_default_str();
   app.add_option("-d,--depth", o.depth, "positions in the cache before either begins")
@@ -261,7 +257,8 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("-r,--repeat", o.repeat, "times to measure each")->check(CLI::Range(1u, 1000000u))->capture_default_str();
   app.add_option("-t,--threads", o.threads, "0: the cores this process may use")->capture_default_str();
-  app.add_option("--isa", o.isa, "kernels to use, such as scalar or avx2; default: the best for this processor");
+  add_kernels(app, o.model);
+  add_kv_dtype(app, o.model);
   app.add_option("-s,--seed", o.seed, "of the token ids, which are drawn from the vocabulary")->capture_default_str();
   app.add_flag("--no-warmup", o.no_warmup, "measure the first run too, when the weights may not be in memory yet");
   app.add_flag("--profile", o.profile, "then run the same node by node: time an op, and the bandwidth at which it reads weights");

@@ -11,17 +11,13 @@ using namespace linnet::programs;
 namespace {
 
 struct Options {
-  std::string model;
+  ModelChoice model;
   RunnerOptions plan;
   bool graph = false, tensors = false, show_plan = false, verify = false, json = false;
 } o;
 CLI::App app{"Shows what a .linnet file holds: metadata, graph, tensors, planned memory", "linnet-inspect"};
 using Json = nlohmann::ordered_json;
 
-const char* dtype_name(uint8_t d) {
-  static const char* const names[] = {"f32", "f16", "bf16", "i8", "i4", "i32"};
-  return d < std::size(names) ? names[d] : "?";
-}
 const char* layout_name(uint8_t l) {
   static const char* const names[] = {"plain", "r16", "r16k4"};
   return l < std::size(names) ? names[l] : "?";
@@ -115,7 +111,7 @@ std::string graph(const Model& model) {
 
 Json metadata(const Model& model) {
   const linnet_model_info i = model.info();
-  Json j{{"file", o.model},
+  Json j{{"file", o.model.path},
          {"format", std::to_string(i.format_major) + "." + std::to_string(i.format_minor)},
          {"numerics", i.numerics},
          {"name", i.name},
@@ -155,7 +151,7 @@ void print(const Json& j) {
 }
 
 int body() {
-  Model model = open_model(o.model, "");
+  Model model = open_model(o.model);
   Json out = metadata(model);
   Json tensors = Json::array();
   if (o.tensors)
@@ -176,22 +172,22 @@ int body() {
       check(model.verify());
       out["verified"] = true;
     }
-    write_stdout(out.dump(1) + "\n");
+    write_stdout(out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");  // a path may hold any bytes
     return kOk;
   }
   if (!o.graph && !o.tensors && !o.show_plan && !o.verify) print(out);
   if (o.graph) write_stdout(graph(model));
   for (uint32_t i = 0; o.tensors && i < model.info().tensors; ++i) {
     const linnet_tensor& t = *linnet_model_tensor(model.get(), i);
-    char line[512];
-    std::snprintf(line, sizeof line, "%5u  %-4s %-5s %-20s %12llu  %s%s%s\n", i, dtype_name(t.dtype), layout_name(t.layout), shape(t).c_str(),
-                  static_cast<unsigned long long>(t.bytes), t.name, t.note[0] ? "  # " : "", t.note);
-    write_stdout(line);
+    char line[128];
+    std::snprintf(line, sizeof line, "%5u  %-4s %-5s %-20s %12llu  ", i, dtype_name(t.dtype), layout_name(t.layout), shape(t).c_str(),
+                  static_cast<unsigned long long>(t.bytes));
+    write_stdout(std::string(line) + t.name + (t.note[0] ? "  # " : "") + t.note + "\n");
   }
   if (o.show_plan) print(plan);
   if (o.verify) {
     check(model.verify());
-    write_stdout(o.model + ": every byte is as it was written\n");
+    write_stdout(o.model.path + ": every byte is as it was written\n");
   }
   return kOk;
 }
@@ -204,12 +200,13 @@ int main(int argc, char** argv) {
            "  linnet-inspect story.linnet --graph --tensors\n"
            "  linnet-inspect story.linnet --plan --context 2048 --threads 2\n"
            "  linnet-inspect story.linnet --verify");
-  app.add_option("MODEL", o.model, "a .linnet file")->required();
+  add_model(app, o.model);
   app.add_flag("--graph", o.graph, "the graph and its bodies as a listing");
   app.add_flag("--tensors", o.tensors, "every tensor: format, shape, bytes, and why it has this format");
   app.add_flag("--plan", o.show_plan, "exact bytes a runner needs, for the options below");
   app.add_flag("--verify", o.verify, "hash every tensor and name a damaged one");
   app.add_flag("--json", o.json, "one JSON object on stdout");
+  add_kv_dtype(app, o.model);
   app.add_option("-c,--context", o.plan.context, "with --plan: positions a session; 0: the default")->capture_default_str();
   app.add_option("--max-rows", o.plan.max_rows, "with --plan: rows a step; 0: 64")->capture_default_str();
   app.add_option("--sessions", o.plan.sessions, "with --plan: sessions; 0: 1")->capture_default_str();

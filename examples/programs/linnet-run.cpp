@@ -11,7 +11,8 @@ using namespace linnet::programs;
 namespace {
 
 struct Options {
-  std::string model, text, prompt, file, ids, isa;
+  ModelChoice model;
+  std::string text, prompt, file, ids;
   std::vector<std::string> stop;
   int64_t max_tokens = -1;
   float temperature = 0, top_p = 1, min_p = 0, repeat_penalty = 1;
@@ -47,7 +48,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 int body() {
   const auto start = std::chrono::steady_clock::now();
-  Model model = open_model(o.model, o.isa);
+  Model model = open_model(o.model);
   Runner runner = check(Runner::create(model, {.context = o.context, .max_rows = o.chunk, .threads = o.threads}));
   const double opened = seconds_since(start);
   Writer writer(runner);
@@ -70,9 +71,10 @@ int body() {
   const std::string prompt = by_ids ? "" : prompt_text();
   const std::vector<int32_t> ids = by_ids ? parse_ids(o.ids) : std::vector<int32_t>{};
   const bool has_text = model.info().tokenizer_bytes != 0;
-  if (!has_text && !by_ids) fail(o.model + " has no tokenizer: give token ids with --ids, and --print-ids to see the answer");
-  if (!has_text && !o.print_ids) fail(o.model + " has no tokenizer: add --print-ids to see the answer as token ids");
+  if (!has_text && !by_ids) fail(o.model.path + " has no tokenizer: give token ids with --ids, and --print-ids to see the answer");
+  if (!has_text && !o.print_ids) fail(o.model.path + " has no tokenizer: add --print-ids to see the answer as token ids");
   auto reply = by_ids ? writer.complete_ids(ids, options) : writer.complete(prompt, options);
+  if (reply.finish() == Finish::error) fail(reply.error());  // before anything is written
   if (o.echo && !o.print_ids) write_stdout(prompt);
   double first = 0;
   while (auto text = reply.next()) {
@@ -107,7 +109,7 @@ int main(int argc, char** argv) {
            "  linnet-run story.linnet -f prompt.txt -n 200 --temperature 0.8 --top-p 0.95 --seed 7\n"
            "  echo \"The little fox\" | linnet-run story.linnet --stats\n"
            "  linnet-run story.linnet --ids 1,403,407 --print-ids -n 20");
-  app.add_option("MODEL", o.model, "a .linnet file")->required();
+  add_model(app, o.model);
   auto* text = app.add_option("TEXT", o.text, "the prompt; without one of TEXT, -p, -f, --ids it is read from stdin");
   auto* prompt = app.add_option("-p,--prompt", o.prompt, "the prompt")->excludes(text);
   auto* file = app.add_option("-f,--file", o.file, "a file with the prompt")->excludes(text)->excludes(prompt);
@@ -117,7 +119,7 @@ int main(int argc, char** argv) {
       ->excludes(file);
   app.add_flag("--print-ids", o.print_ids, "print the continuation's token ids as one JSON array, not its text");
   app.add_option("-n,--max-tokens", o.max_tokens, "tokens to write at most; -1: until an end token or a full context")
-      ->check(CLI::Validator([](std::string& n) { return n[0] == '-' && n != "-1" ? "a negative count other than -1: " + n : ""; }, ""))
+      ->check(CLI::Validator([](std::string& n) { return n == "-1" ? "" : refuse_number(n, INT64_MAX); }, ""))
       ->capture_default_str();
   app.add_option("--temperature,--temp", o.temperature, "0: always the most likely token")->capture_default_str();
   app.add_option("--top-k", o.top_k, "draw among the k most likely tokens; 0: all")->capture_default_str();
@@ -130,7 +132,8 @@ int main(int argc, char** argv) {
   app.add_option("-c,--context", o.context, "positions to plan for; 0: what the model was trained for, at most 4096")->capture_default_str();
   app.add_option("-t,--threads", o.threads, "0: the cores this process may use")->capture_default_str();
   app.add_option("--chunk", o.chunk, "prompt tokens a step; 0: 64")->capture_default_str();
-  app.add_option("--isa", o.isa, "kernels to use: scalar or avx2; default: the best for this processor");
+  add_kernels(app, o.model);
+  add_kv_dtype(app, o.model);
   app.add_flag("--echo", o.echo, "print the prompt too");
   app.add_flag("--parse-special", o.parse_special, "text such as <s> in the prompt means the control token");
   app.add_flag("--ignore-eos", o.ignore_eos, "do not stop at end tokens");

@@ -1,8 +1,11 @@
 // linnet-score: how likely a model finds a text, and its logits for comparison with other programs.
 #include <unistd.h>
 #include <xxhash.h>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -14,32 +17,70 @@ using namespace linnet::programs;
 namespace {
 
 struct Options {
-  std::string model, text, file, ids, logits, isa;
+  ModelChoice model;
+  std::string text, file, ids, logits;
   uint32_t threads = 0, chunk = 0;
   uint64_t context = 0;
   bool json = false, parse_special = false, no_special = false, per_token = false;
 } o;
 CLI::App app{"Scores a text: log-likelihood and perplexity of its tokens under a model", "linnet-score"};
 
-// NumPy's .npy, version 1.0: float32, C order; the header is padded so that the data starts on 64 bytes.
-class NpyWriter {
+// A file that is whole, under its name, or not there: written beside it, and named when it is closed. A device or a pipe takes the bytes directly.
+class OutputFile {
  public:
-  NpyWriter(const std::string& path, size_t rows, size_t columns) : path_(path), out_(path, std::ios::binary) {
-    if (!out_) fail(path + ": cannot be written");
-    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " + std::to_string(columns) + "), }";
-    header += std::string((64 - (10 + header.size() + 1) % 64) % 64, ' ') + "\n";
-    const char magic[10] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};
-    out_.write(magic, sizeof magic) << header;
+  explicit OutputFile(std::string path) : path_(std::move(path)), name_(path_) {
+    std::error_code error;
+    const auto status = std::filesystem::status(path_, error);
+    beside_ = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+    if (std::filesystem::exists(status) && beside_) path_ = std::filesystem::canonical(path_, error).string();  // a link stays one
+    written_ = path_;
+    if (beside_) {
+      const std::string name = ".linnet-score-" + std::to_string(::getpid()) + ".tmp";
+      written_ = (std::filesystem::path(path_).parent_path() / name).string();
+    }
+    errno = 0;
+    out_.open(written_, std::ios::binary);
+    if (!out_) give_up();
   }
-  void row(const float* data, size_t n) { out_.write(reinterpret_cast<const char*>(data), static_cast<std::streamsize>(n * sizeof(float))); }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile() {
+    if (beside_) std::remove(written_.c_str());
+  }
+  void write(const void* data, size_t bytes) {
+    errno = 0;
+    if (!out_.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes))) give_up();
+  }
   void close() {
+    errno = 0;
     out_.close();
-    if (!out_) fail(path_ + ": writing failed");
+    if (!out_ || (beside_ && std::rename(written_.c_str(), path_.c_str()) != 0)) give_up();
+    beside_ = false;
   }
 
  private:
-  std::string path_;
+  [[noreturn]] void give_up() const { fail("cannot write " + name_ + (errno ? std::string(": ") + std::strerror(errno) : "")); }
+
+  std::string path_, name_, written_;
+  bool beside_;
   std::ofstream out_;
+};
+
+// NumPy's .npy, version 1.0: float32, C order; the header is padded so that the data starts on 64 bytes.
+class NpyWriter {
+ public:
+  NpyWriter(const std::string& path, size_t rows, size_t columns) : out_(path) {
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " + std::to_string(columns) + "), }";
+    header += std::string((64 - (10 + header.size() + 1) % 64) % 64, ' ') + "\n";
+    const char magic[10] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};
+    out_.write(magic, sizeof magic);
+    out_.write(header.data(), header.size());
+  }
+  void row(const float* data, size_t n) { out_.write(data, n * sizeof(float)); }
+  void close() { out_.close(); }
+
+ private:
+  OutputFile out_;
 };
 
 double log_softmax(const float* logits, uint32_t n, int32_t token) {
@@ -57,7 +98,7 @@ std::vector<int32_t> tokens(const Model& model) {
 }
 
 int body() {
-  Model model = open_model(o.model, o.isa);
+  Model model = open_model(o.model);
   const std::vector<int32_t> ids = tokens(model);
   if (ids.empty()) fail("there are no tokens to score");
   const uint32_t vocabulary = model.info().vocabulary;
@@ -119,7 +160,7 @@ int main(int argc, char** argv) {
            "  linnet-score story.linnet \"Once upon a time there was a bird.\"\n"
            "  linnet-score story.linnet -f text.txt --json\n"
            "  linnet-score story.linnet --ids 1,403,407 --logits logits.npy --isa scalar --threads 1");
-  app.add_option("MODEL", o.model, "a .linnet file")->required();
+  add_model(app, o.model);
   auto* text = app.add_option("TEXT", o.text, "the text; without TEXT, -f or --ids it is read from stdin");
   auto* file = app.add_option("-f,--file", o.file, "a file with the text")->excludes(text);
   app.add_option("--ids", o.ids, "token ids instead of text: 1,2,3 or a JSON array; - reads them from stdin")->excludes(text)->excludes(file);
@@ -131,7 +172,8 @@ int main(int argc, char** argv) {
   app.add_option("--chunk", o.chunk, "tokens a step (0: 64); the logits do not depend on it")->capture_default_str();
   app.add_option("-c,--context", o.context, "positions to plan for; 0: as many as there are tokens")->capture_default_str();
   app.add_option("-t,--threads", o.threads, "0: the cores this process may use; the logits do not depend on it")->capture_default_str();
-  app.add_option("--isa", o.isa, "kernels to use: scalar or avx2; the logits do not depend on it");
+  add_kernels(app, o.model);
+  add_kv_dtype(app, o.model);
   catch_interrupts();
   return run(app, argc, argv, body);
 }

@@ -10,7 +10,8 @@ using namespace linnet::programs;
 namespace {
 
 struct Options {
-  std::string model, text, file;
+  ModelChoice model;
+  std::string text, file;
   bool parse_special = false, add_special = false, decode = false, skip_special = false, tokens = false;
 } o;
 CLI::App app{"Shows a text as the model's token ids (one JSON array), or ids as their text", "linnet-tokenize"};
@@ -60,9 +61,9 @@ void show_tokens(const Tokenizer& tokenizer, const std::vector<int32_t>& ids) {
 }
 
 int body() {
-  const Model model = open_model(o.model, "");
+  const Model model = open_model(o.model);
   if (!model.info().tokenizer_bytes)
-    fail(o.model + " has no tokenizer: it was converted from a checkpoint without tokenizer.json, or with --no-tokenizer");
+    fail(o.model.path + " has no tokenizer: it was converted from a checkpoint without tokenizer.json, or with --no-tokenizer");
   const Tokenizer tokenizer = check(Tokenizer::create(model));
   if (o.decode) {
     const auto ids = parse_ids(input("token ids"));
@@ -87,7 +88,7 @@ int main(int argc, char** argv) {
            "  linnet-tokenize story.linnet \"Once upon a time\"\n"
            "  linnet-tokenize story.linnet --tokens -f prompt.txt\n"
            "  echo \"[1, 403, 407]\" | linnet-tokenize story.linnet --decode");
-  app.add_option("MODEL", o.model, "a .linnet file")->required();
+  add_model(app, o.model);
   auto* text = app.add_option("TEXT", o.text, "the text, or with --decode the ids; without TEXT and -f it is read from stdin");
   app.add_option("-f,--file", o.file, "a file with the text, or the ids")->excludes(text);
   auto* parse = app.add_flag("--parse-special", o.parse_special, "text such as <s> means the control token");

@@ -1,11 +1,8 @@
 // linnet-bench on the bundled model: what its JSON says, and how it fails. Its figures are this machine's business.
-#include <sys/wait.h>
 #include <boost/test/data/test_case.hpp>
-#include <boost/test/unit_test.hpp>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "support.h"
+#include "program.h"
 
 using namespace linnet;
 using namespace linnet::tests;
@@ -14,42 +11,12 @@ using Json = nlohmann::json;
 
 namespace {
 
-std::string model_path() {
-  static TempDir folder;
-  static const std::string path = [] {
-    ConvertOptions options;
-    options.source = LINNET_SOURCE_DIR "/examples/models/linnet-tales";
-    options.output = folder / "tales.linnet";
-    linnet_error error{};
-    BOOST_REQUIRE_MESSAGE(convert(options, nullptr, &error) == LINNET_OK, error.message);
-    return options.output;
-  }();
-  return path;
+std::vector<std::string> split(const std::string& arguments) {
+  std::istringstream words(arguments);
+  return {std::istream_iterator<std::string>(words), {}};
 }
 
-struct Ran {
-  int status;
-  std::string out;  // both streams
-};
-
-// `arguments` follow the program's name; MODEL stands for the bundled model.
-Ran bench(std::string arguments) {
-  if (const size_t at = arguments.find("MODEL"); at != std::string::npos) arguments.replace(at, 5, model_path());
-  FILE* pipe = popen((LINNET_BIN_DIR "/linnet-bench " + arguments + " 2>&1").c_str(), "r");
-  BOOST_REQUIRE(pipe);
-  Ran ran{};
-  char block[4096];
-  while (const size_t n = std::fread(block, 1, sizeof block, pipe)) ran.out.append(block, n);
-  const int status = pclose(pipe);
-  ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ran;
-}
-
-Json json_of(const std::string& arguments) {
-  const Ran ran = bench(arguments);
-  BOOST_REQUIRE_MESSAGE(ran.status == 0, arguments << ": " << ran.out);
-  return Json::parse(ran.out);
-}
+Json json_of(const std::string& arguments) { return Json::parse(output_of("linnet-bench", split(arguments))); }
 
 void check_rates(const Json& rates, size_t count) {
   BOOST_REQUIRE_EQUAL(rates.size(), count);
@@ -116,10 +83,9 @@ BOOST_AUTO_TEST_CASE(a_profile_counts_every_node_of_every_step) {
 }
 
 BOOST_AUTO_TEST_CASE(a_table_for_people) {
-  const Ran ran = bench("MODEL -p 4 -n 2 -r 1 --profile");
-  BOOST_TEST(ran.status == 0);
+  const std::string table = output_of("linnet-bench", split("MODEL -p 4 -n 2 -r 1 --profile"));
   for (const char* word : {"linnet-tales", "prefill", "decode", "tokens/s", "node by node", "attention"})
-    BOOST_TEST(ran.out.find(word) != std::string::npos, word);
+    BOOST_TEST(holds(table, word), word);
 }
 
 struct Failing {
@@ -139,18 +105,13 @@ const Failing kFailing[] = {
     {"/no/such.linnet", 1, "/no/such.linnet"},
 };
 BOOST_DATA_TEST_CASE(failures_name_their_cause, data::make(kFailing), failing) {
-  const Ran ran = bench(failing.arguments);
-  BOOST_TEST(ran.status == failing.status, ran.status << ": " << ran.out);
-  BOOST_TEST(ran.out.find(failing.says) != std::string::npos, ran.out);
-  BOOST_TEST(ran.out.find("linnet-bench: ") == 0u, ran.out);
+  expect_failure(failing.status, "linnet-bench", split(failing.arguments), {failing.says});
 }
 
-BOOST_AUTO_TEST_CASE(help_and_version) {
-  const Ran help = bench("--help"), version = bench("--version");
-  BOOST_TEST(help.status == 0);
-  BOOST_TEST(help.out.find("Examples:") != std::string::npos);
-  BOOST_TEST(version.status == 0);
-  BOOST_TEST(version.out == std::string("linnet-bench ") + linnet_version() + "\n");
+BOOST_AUTO_TEST_CASE(an_i8_cache_is_planned) {
+  Model model = need(Model::open(model_path(), {.kv_dtype = LINNET_I8}));
+  const Json j = json_of("MODEL --prefill 70 --decode 3 --threads 1 --repeat 1 --kv-dtype i8 --json");
+  BOOST_TEST(j["plan_bytes"] == need(plan(model, {.context = 71, .max_rows = 70, .threads = 1})).total);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
