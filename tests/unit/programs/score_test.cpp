@@ -130,6 +130,9 @@ BOOST_AUTO_TEST_CASE(logits_do_not_depend_on_how_they_are_made) {
     for (const char* threads : {"1", "2"}) BOOST_TEST(score({"MODEL", kText, "--chunk", chunk, "-t", threads}) == j);
   BOOST_TEST(score({"MODEL", kText, "--isa", "scalar", "-c", "200"}) == j);
   BOOST_TEST(score({"MODEL", std::string(kText) + " "})["logits_xxh3"] != j["logits_xxh3"]);
+  const Json i8 = score({"MODEL", kText, "--kv-dtype", "i8"});
+  BOOST_TEST(i8["logits_xxh3"] != j["logits_xxh3"]);
+  BOOST_TEST(std::abs(i8["log_likelihood"].get<double>() - j["log_likelihood"].get<double>()) < 0.02 * std::abs(j["log_likelihood"].get<double>()));
 }
 
 // The .npy file holds what Hugging Face computes for the golden checkpoints.
