@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh: installs what is missing, builds, and runs the unit and golden tests (under 10 minutes on 2 cores).
-# run.sh --all: also a file over 2 GiB, sanitizers (ASan + UBSan, TSan), clang, exceptions, AArch64 under qemu, and the example hosts as own projects.
+# run.sh --all: also over 2 GiB, sanitizers (ASan + UBSan, TSan), clang, exceptions, AArch64 and older processors under qemu, hosts as own projects.
 set -eu
 cd "$(dirname "$0")/.."
 all=0
@@ -69,3 +69,10 @@ text=$(examples/quickstart.sh)
 reply=$(build-embed/embed build/linnet-tales.linnet "Once upon a time")
 [ -n "$reply" ]
 echo "consumers: ok"
+
+# Processors without AVX-512, and without AVX2, run the same file with the same logits.
+echo "== older processors"
+score() { "$@" build/bin/linnet-score build/linnet-tales.linnet "Once upon a time there was a linnet" --json; }
+logits=$(score)
+for cpu in core2duo Haswell; do [ "$(score qemu-x86_64 -cpu $cpu)" = "$logits" ]; done
+echo "older processors: ok"

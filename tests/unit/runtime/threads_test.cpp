@@ -1,4 +1,5 @@
 // Threads: models are shared, runners are not, and a host may bring its own. Run under TSan by tests/run.sh --all.
+#include <sched.h>
 #include <thread>
 
 #include "toy_ops.h"
@@ -119,4 +120,23 @@ BOOST_AUTO_TEST_CASE(a_cancel_flag_from_another_thread_ends_a_prefill) {
   BOOST_TEST(at < 4096u);
   need(s.prefill({ids.data() + at, 3}));
   BOOST_TEST(s.position() == at + 3);
+}
+
+// Never more than the processors this process may use (J3).
+BOOST_AUTO_TEST_CASE(the_default_number_of_threads_obeys_affinity) {
+  Model model = need(Model::open(convert_golden("llama-gqa-6over2")));
+  const auto threads = [&] { return need(plan(model)).threads; };
+  cpu_set_t usable, one;
+  BOOST_REQUIRE(sched_getaffinity(0, sizeof usable, &usable) == 0);
+  const uint32_t all = threads();
+  BOOST_TEST(all >= 1u);
+  BOOST_TEST(all <= static_cast<uint32_t>(CPU_COUNT(&usable)));
+  int first = 0;
+  while (!CPU_ISSET(first, &usable)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  BOOST_REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  const uint32_t pinned = threads();
+  BOOST_REQUIRE(sched_setaffinity(0, sizeof usable, &usable) == 0);
+  BOOST_TEST(pinned == 1u);
 }
