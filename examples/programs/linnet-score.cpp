@@ -109,8 +109,8 @@ int body() {
   Session session = check(Session::create(runner));
   std::optional<NpyWriter> npy;
   if (!o.logits.empty()) npy.emplace(o.logits, ids.size(), vocabulary);
-  XXH3_state_t* hash = XXH3_createState();
-  XXH3_64bits_reset(hash);
+  XXH3_state_t hash;
+  XXH3_64bits_reset(&hash);
   double sum = 0;
   std::vector<double> each;
   for (size_t at = 0; at < ids.size();) {
@@ -121,7 +121,7 @@ int body() {
     const auto logits = check(runner.logits(&stride));
     for (uint32_t i = 0; i < rows; ++i) {
       const float* row = logits.data() + i * stride;
-      XXH3_64bits_update(hash, row, vocabulary * sizeof(float));
+      XXH3_64bits_update(&hash, row, vocabulary * sizeof(float));
       if (npy) npy->row(row, vocabulary);
       if (at + i + 1 < ids.size()) {
         const double p = log_softmax(row, vocabulary, ids[at + i + 1]);
@@ -133,8 +133,7 @@ int body() {
   }
   if (npy) npy->close();
   char digest[17];
-  std::snprintf(digest, sizeof digest, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(hash)));
-  XXH3_freeState(hash);
+  std::snprintf(digest, sizeof digest, "%016llx", static_cast<unsigned long long>(XXH3_64bits_digest(&hash)));
   const size_t scored = ids.size() - 1;
   const double mean = scored ? sum / static_cast<double>(scored) : 0;
   if (o.json) {

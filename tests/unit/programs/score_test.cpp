@@ -1,7 +1,6 @@
 // linnet-score: its figures, its hash, its .npy file and how that file comes to be.
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "program.h"
 
@@ -46,11 +45,11 @@ Npy read_npy(const std::string& path) {
   const size_t length = static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]), begin = 10 + length;
   BOOST_REQUIRE(begin <= bytes.size());
   BOOST_TEST(begin % 64 == 0u);
-  std::smatch m;
   const std::string header = bytes.substr(10, length);
-  BOOST_REQUIRE_MESSAGE(std::regex_match(header, m, std::regex(R"(\{'descr': '<f4', 'fortran_order': False, 'shape': \((\d+), (\d+)\), \} *\n)")),
-                        header);
-  Npy npy{std::stoul(m[1]), std::stoul(m[2]), {}};
+  Npy npy;
+  int end = 0;
+  std::sscanf(header.c_str(), "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), } %n", &npy.rows, &npy.columns, &end);
+  BOOST_REQUIRE_MESSAGE((end > 0 && static_cast<size_t>(end) == header.size() && header.back() == '\n'), header);
   BOOST_REQUIRE(bytes.size() - begin == npy.rows * npy.columns * sizeof(float));
   npy.data.resize(npy.rows * npy.columns);
   std::memcpy(npy.data.data(), bytes.data() + begin, bytes.size() - begin);
@@ -98,16 +97,21 @@ BOOST_AUTO_TEST_CASE(figures_are_those_of_the_logits) {
 BOOST_AUTO_TEST_CASE(the_table_says_the_same) {
   const Json j = score({"MODEL", kText});
   const std::string out = output_of("linnet-score", {"MODEL", kText});
-  std::smatch m;
-  const std::regex table(
-      "tokens +(\\d+) .*: (\\d+) scored\\)\nlog-likelihood +(\\S+) \\(natural log; (\\S+) a token\\)\nperplexity +(\\S+)\nlogits XXH3 +(\\S+)\n");
-  BOOST_REQUIRE_MESSAGE(std::regex_match(out, m, table), out);
-  BOOST_TEST(std::stoul(m[1]) == j["tokens"].get<size_t>());
-  BOOST_TEST(std::stoul(m[2]) == j["scored"].get<size_t>());
-  BOOST_TEST(std::abs(std::stod(m[3]) - j["log_likelihood"].get<double>()) < 1e-6);
-  BOOST_TEST(std::abs(std::stod(m[4]) - j["log_likelihood"].get<double>() / j["scored"].get<double>()) < 1e-6);
-  BOOST_TEST(std::abs(std::stod(m[5]) - j["perplexity"].get<double>()) < 1e-6);
-  BOOST_TEST(m[6] == j["logits_xxh3"].get<std::string>());
+  size_t tokens = 0, scored = 0;
+  double sum = 0, mean = 0, perplexity = 0;
+  char digest[32] = "";
+  int end = 0;
+  std::sscanf(out.c_str(),
+              "tokens %zu (the first has nothing before it: %zu scored)\nlog-likelihood %lf (natural log; %lf a token)\nperplexity %lf\nlogits XXH3 "
+              "%31s%n",
+              &tokens, &scored, &sum, &mean, &perplexity, digest, &end);
+  BOOST_REQUIRE_MESSAGE((end > 0 && out.substr(static_cast<size_t>(end)) == "\n"), out);
+  BOOST_TEST(tokens == j["tokens"].get<size_t>());
+  BOOST_TEST(scored == j["scored"].get<size_t>());
+  BOOST_TEST(std::abs(sum - j["log_likelihood"].get<double>()) < 1e-6);
+  BOOST_TEST(std::abs(mean - j["log_likelihood"].get<double>() / j["scored"].get<double>()) < 1e-6);
+  BOOST_TEST(std::abs(perplexity - j["perplexity"].get<double>()) < 1e-6);
+  BOOST_TEST(digest == j["logits_xxh3"].get<std::string>());
 }
 
 BOOST_AUTO_TEST_CASE(every_way_to_give_a_text) {
@@ -140,7 +144,8 @@ BOOST_AUTO_TEST_CASE(a_file_of_logits) {
   const TempDir t;
   for (const char* name : {"gpt2-gelu-new", "llama-mha-no-kv-key"}) {
     const std::string model = convert_golden(name), path = t / "logits.npy";
-    for (const Json& p : Json::parse(slurp(golden(name) / "expected.json"))["prompts"]) {
+    const Json expected = Json::parse(slurp(golden(name) / "expected.json"));
+    for (const Json& p : expected["prompts"]) {
       // A file that is there is replaced.
       const Json j = score({model, "--ids", p["ids"].dump(), "--logits", path, "--chunk", "4"});
       BOOST_TEST((files_in(t.path()) == std::vector<std::string>{"logits.npy"}));
