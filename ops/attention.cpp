@@ -171,7 +171,7 @@ class Attention {
  private:
   // Some query heads of a kv head, of rows [first, first + rows) of a session: their queries, rotated, and what each sees.
   struct Batch {
-    uint64_t low[kAttendQueries], high[kAttendQueries];
+    uint64_t low[kAttendQueries] = {}, high[kAttendQueries];
     float* y[kAttendQueries];
     Attend a = {};
     Batch(Attention& owner, const linnet_segment& s, uint32_t first, uint32_t rows, uint32_t kv_head, uint32_t head) {
