@@ -1,20 +1,14 @@
 // Checkpoints that differ in what breaks ports, against Hugging Face transformers; and the same bits however they are run.
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <nlohmann/json.hpp>
 
-#include "support.h"
+#include "expected.h"
 
 using namespace linnet;
 using namespace linnet::tests;
 namespace data = boost::unit_test::data;
-using Json = nlohmann::json;
 
 namespace {
-
-Json expected(const std::string& name) { return Json::parse(slurp(golden(name) / "expected.json")); }
-
-std::vector<int32_t> ids_of(const Json& json) { return json.get<std::vector<int32_t>>(); }
 
 float largest(const std::vector<float>& row) {
   float m = 0;
@@ -43,7 +37,7 @@ double worst(const std::vector<std::vector<float>>& ours, const Json& prompt, bo
 
 BOOST_DATA_TEST_CASE(logits_and_greedy_ids_are_those_of_transformers, data::make(golden_names()), name) {
   Model model = need(Model::open(convert_golden(name)));
-  const Json want = expected(name);
+  const Json& want = expected(name);
   BOOST_TEST(std::vector<int32_t>(model.info().eos, model.info().eos + model.info().eos_count) == ids_of(want["eos"]),
              boost::test_tools::per_element());
   for (const auto& prompt : want["prompts"]) {
@@ -65,7 +59,7 @@ BOOST_DATA_TEST_CASE(logits_and_greedy_ids_are_those_of_transformers, data::make
 BOOST_DATA_TEST_CASE(the_checkpoint_s_own_format_stays_close, data::make(golden_names()), name) {
   // A 16-bit file rounds keys and values (the contract), so it can only be close; its weights are the checkpoint's own.
   Model model = need(Model::open(convert_golden(name, std::nullopt)));
-  const Json want = expected(name);
+  const Json& want = expected(name);
   for (const auto& prompt : want["prompts"]) {
     const double difference = worst(all_logits(model, ids_of(prompt["ids"])), prompt);
     BOOST_TEST(difference <= 2e-3, name << ": largest relative difference " << difference);
@@ -77,7 +71,7 @@ BOOST_DATA_TEST_CASE(an_i8_cache_stays_close, data::make(golden_names()), name) 
   const std::string path = convert_golden(name);
   Model model = need(Model::open(path, {.kv_dtype = LINNET_I8}));
   BOOST_TEST(linnet_model_state(model.get(), 0)->tensors[0].dtype == LINNET_I8);
-  for (const auto& prompt : expected(name)["prompts"]) {
+  for (const auto& prompt : expected(name).at("prompts")) {
     const double difference = worst(all_logits(model, ids_of(prompt["ids"])), prompt, false);
     BOOST_TEST(difference <= 0.05, name << ": largest relative difference " << difference);
   }
@@ -189,7 +183,7 @@ BOOST_DATA_TEST_CASE(a_fused_op_equals_its_body, data::make(golden_names()) * da
   const Registry without = registry_without({op});
   const std::string path = convert_golden(name);
   Model fused = need(Model::open(path)), body = need(Model::open(path, {.registry = without.get()}));
-  const Json want = expected(name);
+  const Json& want = expected(name);
   const auto ids = ids_of(want["prompts"][0]["ids"]);
   const auto a = all_logits(fused, ids), b = all_logits(body, ids, 2, 7);
   double difference = 0, scale = 0;

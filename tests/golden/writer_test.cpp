@@ -1,14 +1,12 @@
 // The bundled model through the text API: Hugging Face's ids and text, exact counts, and every way to end a reply.
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "support.h"
+#include "expected.h"
 
 using namespace linnet;
 using namespace linnet::tests;
-using Json = nlohmann::json;
 
 namespace {
 
@@ -50,7 +48,6 @@ struct Tales {
   Finish finish = Finish::none;
 };
 
-std::vector<int32_t> ids_of(const Json& j) { return j.get<std::vector<int32_t>>(); }
 
 }  // namespace
 
@@ -227,7 +224,7 @@ BOOST_AUTO_TEST_CASE(an_empty_prompt_starts_from_the_start_token) {
 BOOST_DATA_TEST_CASE(greedy_ids_of_every_checkpoint, boost::unit_test::data::make(golden_names()), name) {
   Model model = need(Model::open(convert_golden(name)));
   Runner runner = need(Runner::create(model, {.threads = 1}));
-  for (const auto& prompt : Json::parse(slurp(golden(name) / "expected.json"))["prompts"]) {
+  for (const auto& prompt : expected(name).at("prompts")) {
     const auto greedy_ids = ids_of(prompt["greedy_ids"]);
     Writer writer(runner);
     const int64_t all = static_cast<int64_t>(greedy_ids.size()) + (greedy_ids.size() < 12 ? 1 : 0);
