@@ -62,12 +62,18 @@ int run(CLI::App& app, int argc, char** argv, int (*body)()) {
     std::cerr << name << ": " << e.what() << " (see " << name << " --help)\n";
     return kUsage;
   } catch (const Failure& e) {
-    if (!e.message.empty()) std::cerr << name << ": " << e.message << "\n";
+    if (!e.message.empty()) std::cerr << name << ": " << printable(e.message) << "\n";
     return e.status;
   } catch (const std::exception& e) {
-    std::cerr << name << ": " << e.what() << "\n";
+    std::cerr << name << ": " << printable(e.what()) << "\n";
     return kFailed;
   }
+}
+
+std::string printable(std::string text) {
+  for (char& c : text)
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7f) c = '?';
+  return text;
 }
 
 void describe(CLI::App& app, const std::string& examples) {

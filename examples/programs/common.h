@@ -64,6 +64,9 @@ Model open_model(const ModelChoice& choice);
 
 const char* dtype_name(uint8_t dtype);  // "f16"
 
+// Fit for a terminal: a stranger's file may name its tensors in escape sequences. Control characters but newlines become '?'.
+std::string printable(std::string text);
+
 std::string human_bytes(uint64_t bytes);
 
 }  // namespace linnet::programs

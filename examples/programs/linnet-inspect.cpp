@@ -146,7 +146,7 @@ void print(const Json& j) {
   for (const auto& [key, value] : j.items()) {
     char line[64];
     std::snprintf(line, sizeof line, "%-16s ", key.c_str());
-    write_stdout(line + (value.is_string() ? value.get<std::string>() : value.is_null() ? "-" : value.dump()) + "\n");
+    write_stdout(line + (value.is_string() ? printable(value.get<std::string>()) : value.is_null() ? "-" : value.dump()) + "\n");
   }
 }
 
@@ -176,18 +176,18 @@ int body() {
     return kOk;
   }
   if (!o.graph && !o.tensors && !o.show_plan && !o.verify) print(out);
-  if (o.graph) write_stdout(graph(model));
+  if (o.graph) write_stdout(printable(graph(model)));
   for (uint32_t i = 0; o.tensors && i < model.info().tensors; ++i) {
     const linnet_tensor& t = *linnet_model_tensor(model.get(), i);
     char line[128];
     std::snprintf(line, sizeof line, "%5u  %-4s %-5s %-20s %12llu  ", i, dtype_name(t.dtype), layout_name(t.layout), shape(t).c_str(),
                   static_cast<unsigned long long>(t.bytes));
-    write_stdout(std::string(line) + t.name + (t.note[0] ? "  # " : "") + t.note + "\n");
+    write_stdout(line + printable(std::string(t.name) + (t.note[0] ? "  # " : "") + t.note) + "\n");
   }
   if (o.show_plan) print(plan);
   if (o.verify) {
     check(model.verify());
-    write_stdout(o.model.path + ": every byte is as it was written\n");
+    write_stdout(printable(o.model.path) + ": every byte is as it was written\n");
   }
   return kOk;
 }

@@ -1,6 +1,7 @@
 // linnet-inspect: what it lists is what the API says, and a damaged file is found.
 #include <boost/test/data/test_case.hpp>
 #include <nlohmann/json.hpp>
+#include <xxhash.h>
 
 #include "program.h"
 #include "runtime/container.h"
@@ -203,6 +204,30 @@ BOOST_AUTO_TEST_CASE(a_name_that_is_not_utf8) {
   fs::copy_file(model_path(), path);
   BOOST_TEST(Json::parse(output_of("linnet-inspect", {path, "--json"}))["file"] == t / "odd\xEF\xBF\xBD.linnet");
   BOOST_TEST(holds(output_of("linnet-inspect", {path}), path));
+}
+
+// A stranger's names reach no terminal as escape sequences: of a tensor, and of the file in an error.
+BOOST_AUTO_TEST_CASE(names_that_would_move_the_cursor) {
+  const TempDir t;
+  std::string file = slurp(model_path());
+  auto* header = reinterpret_cast<detail::Header*>(file.data());
+  auto* graph = const_cast<detail::Section*>(&section(file, detail::SectionKind::graph));
+  const size_t name = file.find("transformer.wte.weight", graph->offset);
+  BOOST_REQUIRE(name < graph->offset + graph->bytes);
+  file.replace(name, 4, "\x1b[2J");
+  const XXH128_hash_t hash = XXH3_128bits(file.data() + graph->offset, graph->bytes);
+  graph->xxh3[0] = hash.low64, graph->xxh3[1] = hash.high64;
+  header->xxh3 = XXH3_64bits(header, offsetof(detail::Header, xxh3));
+  const std::string path = t / "\x1b[2J.linnet";
+  spill(path, file);
+  for (const char* option : {"--tensors", "--graph"}) {
+    const std::string text = output_of("linnet-inspect", {path, option});
+    BOOST_TEST(holds(text, "?[2Jsformer.wte.weight"), text);
+    BOOST_TEST(!holds(text, "\x1b"));
+  }
+  BOOST_TEST(!holds(output_of("linnet-inspect", {path}), "\x1b"));
+  spill(path, "not a model");
+  expect_failure(1, "linnet-inspect", {path}, {"?[2J.linnet"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()
