@@ -2,6 +2,7 @@
 #include "linnet/convert.h"
 
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <thread>
 
@@ -10,6 +11,7 @@
 #include "converter/checkpoint/folder.h"
 #include "converter/message.h"
 #include "converter/model_file.h"
+#include "converter/quantize/calibrate.h"
 #include "converter/quantize/recipe.h"
 #include "converter/tokenizer/tokenizer.h"
 #include "linnet/c.h"
@@ -26,10 +28,13 @@ void check_dtype(const ConvertOptions& options) {
   const bool integer = options.dtype && packing::is_integer(static_cast<uint8_t>(*options.dtype));
   if (options.dtype && !integer && *options.dtype != LINNET_F32 && *options.dtype != LINNET_F16 && *options.dtype != LINNET_BF16)
     fail(LINNET_UNSUPPORTED, "dtype ", dtype_name(*options.dtype), " is not for weights; f32, f16, bf16, i8 and i4 are");
+  if (!options.calibrate.empty() && !integer)
+    fail(LINNET_INVALID_ARGUMENT, "calibrating (--calibrate) makes i8 and i4 better; choose one of them as dtype (--dtype)");
   if (options.pure && !integer) fail(LINNET_INVALID_ARGUMENT, "pure (--pure) says how i8 and i4 are used, and dtype is neither");
 }
 
-Graph build_graph(const Checkpoint& checkpoint, const ConvertOptions& options, ConvertReport* report) {
+// floats: gets the graph as it is before integer formats are chosen.
+Graph build_graph(const Checkpoint& checkpoint, const ConvertOptions& options, ConvertReport* report, std::optional<Graph>* floats) {
   const Family& family = find_family(checkpoint.config());
   refuse_quantized_tensors(checkpoint, family);
   const linnet_dtype stored = stored_dtype(checkpoint, family);
@@ -40,7 +45,6 @@ Graph build_graph(const Checkpoint& checkpoint, const ConvertOptions& options, C
   family.build(b);
   check_all_used(b, family);
   Graph& g = b.graph;
-  if (integer) choose_formats(g, report->dtype, options.pure);
   g.name = checkpoint.name();
   g.architecture = family.model_type;
   const Generation tokens = read_generation(checkpoint.config(), checkpoint.generation_config(), family.tokens, g.vocabulary, &report->notes);
@@ -51,6 +55,8 @@ Graph build_graph(const Checkpoint& checkpoint, const ConvertOptions& options, C
   g.top_k = tokens.top_k;
   g.top_p = tokens.top_p;
   g.repetition_penalty = tokens.repetition_penalty;
+  if (!options.calibrate.empty()) *floats = g;
+  if (integer) choose_formats(g, report->dtype, options.pure);
   return std::move(b.graph);
 }
 
@@ -117,7 +123,8 @@ void run(const ConvertOptions& options, ConvertReport* report) {
     if (options.cancel && *options.cancel) fail(LINNET_CANCELLED, "the conversion was cancelled; nothing was written");
   };
   const Checkpoint checkpoint(options.source);
-  const Graph graph = build_graph(checkpoint, options, report);
+  std::optional<Graph> floats;
+  Graph graph = build_graph(checkpoint, options, report, &floats);
   report->output = options.output.empty() ? cat(checkpoint.name(), "-", dtype_name(report->dtype), ".linnet") : options.output;
   check_output(report->output, options.force);
   if (checkpoint.has_file(report->output))
@@ -129,11 +136,28 @@ void run(const ConvertOptions& options, ConvertReport* report) {
 
   OutputFile file(report->output, options.force);
   const unsigned threads = options.threads ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  write_model(graph, std::as_bytes(std::span(tokenizer)), checkpoint, threads, &file, [&](uint64_t done, uint64_t total, std::string_view tensor) {
+  const std::span<const std::byte> tokenizer_bytes = std::as_bytes(std::span(tokenizer));
+  uint64_t done = 0, total = 0;
+  const auto progress = [&](std::string_view what) {
     cancelled();
-    if (options.progress) options.progress(done, total, tensor);
+    if (options.progress) options.progress(done, total, what);
     cancelled();
-  });
+  };
+  std::unique_ptr<Calibration> calibration;
+  if (floats) {
+    calibration = std::make_unique<Calibration>(
+        *floats, graph, tokenizer_bytes, checkpoint,
+        Calibration::Options{options.calibrate, report->output, threads, options.calibrate_memory, progress, options.cancel});
+    for (Id i = 0; i < graph.tensors.size(); ++i)
+      if (calibration->covers(i)) graph.tensors[i].note += "; calibrated";
+  }
+  write_model(
+      graph, tokenizer_bytes, checkpoint, threads, &file,
+      [&](uint64_t written, uint64_t all, std::string_view tensor) {
+        done = written, total = all;
+        progress(tensor);
+      },
+      calibration.get());
   file.sync();
   try_open(file.temporary_path(), report);
   cancelled();

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "converter/message.h"
+#include "converter/quantize/calibrate.h"
 #include "converter/weights.h"
 #include "runtime/container.h"
 #include "runtime/status.h"
@@ -44,7 +45,7 @@ void check_cap(const char* what, uint64_t bytes) {
 }  // namespace
 
 uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint, unsigned threads, OutputFile* file,
-                     const std::function<void(uint64_t, uint64_t, std::string_view)>& step) {
+                     const std::function<void(uint64_t, uint64_t, std::string_view)>& step, Calibration* calibration) {
   std::vector<Placement> placements;
   uint64_t weight_bytes = 0;
   for (const TensorSpec& t : graph.tensors) {
@@ -63,7 +64,8 @@ uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, c
     const TensorSpec& t = graph.tensors[i];
     Hash one(Hash::k64);
     uint64_t done = placements[i].offset;
-    make_tensor(t, checkpoint, threads, [&](std::span<const std::byte> block) {
+    const float* factor = calibration ? calibration->factor(static_cast<Id>(i)) : nullptr;
+    make_tensor(t, checkpoint, threads, factor, [&](std::span<const std::byte> block) {
       step(done, weight_bytes, t.name);
       file->write(weights_at + done, block);
       one.add64(block);

@@ -10,9 +10,11 @@
 
 namespace linnet::converter {
 
+class Calibration;
+
 // `step` is called before each block of weights is written, with the bytes written so far, all there are, and the tensor. It may throw.
-// Returns the size of the file.
+// calibration: null, or what integer matrices are packed with. Returns the size of the file.
 uint64_t write_model(const Graph& graph, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint, unsigned threads, OutputFile* file,
-                     const std::function<void(uint64_t, uint64_t, std::string_view)>& step);
+                     const std::function<void(uint64_t, uint64_t, std::string_view)>& step, Calibration* calibration = nullptr);
 
 }  // namespace linnet::converter

@@ -132,7 +132,7 @@ void make(const TensorSpec& spec, const Checkpoint& checkpoint, const TensorInfo
 }
 
 // Each thread reads and quantizes panels of its own.
-void make_integer(const TensorSpec& spec, const Checkpoint& checkpoint, const TensorInfo& source, unsigned threads, const Sink& sink) {
+void make_integer(const TensorSpec& spec, const Checkpoint& checkpoint, const TensorInfo& source, unsigned threads, const float* factor, const Sink& sink) {
   const uint64_t k = spec.columns(), rows = spec.shape[1], experts = spec.shape[0];
   const uint64_t panels = packing::panels(rows), bytes = packing::panel_bytes(spec.dtype, k);
   const uint64_t a_block = std::clamp<uint64_t>(kBlockBytes / bytes, std::min<uint64_t>(threads, panels), panels);
@@ -147,7 +147,7 @@ void make_integer(const TensorSpec& spec, const Checkpoint& checkpoint, const Te
         for (uint64_t p = begin; p < end; ++p) {
           const uint64_t row = (first + p) * packing::kPanelRows, n = std::min(packing::kPanelRows, rows - row);
           for (uint64_t r = 0; r < n; ++r) reader.read(top + row + r, panel.data() + r * k);
-          if (const auto m = pack_panel(spec.dtype, levels, panel.data(), n, k, block.data() + p * bytes)) misfit(spec, top + row, *m);
+          if (const auto m = pack_panel(spec.dtype, levels, panel.data(), n, k, block.data() + p * bytes, factor)) misfit(spec, top + row, *m);
         }
       });
       sink(std::span(block.data(), count * bytes));
@@ -159,11 +159,11 @@ void make_integer(const TensorSpec& spec, const Checkpoint& checkpoint, const Te
 
 }  // namespace
 
-void make_tensor(const TensorSpec& spec, const Checkpoint& checkpoint, unsigned threads, const Sink& sink) {
+void make_tensor(const TensorSpec& spec, const Checkpoint& checkpoint, unsigned threads, const float* factor, const Sink& sink) {
   if (spec.recipe.source.empty()) return sink(std::as_bytes(std::span(spec.recipe.values)));
   const TensorInfo* source = checkpoint.find(spec.recipe.source);
   if (!source || source->type == ElementType::other) fail(LINNET_INTERNAL, "tensor ", spec.name, " has no source that can be read");
-  if (packing::is_integer(spec.dtype)) make_integer(spec, checkpoint, *source, threads, sink);
+  if (packing::is_integer(spec.dtype)) make_integer(spec, checkpoint, *source, threads, factor, sink);
   else if (spec.dtype == LINNET_F32) make<uint32_t>(spec, checkpoint, *source, sink);
   else make<uint16_t>(spec, checkpoint, *source, sink);
 }

@@ -49,6 +49,14 @@ inline std::string slurp(const fs::path& path) {
 }
 inline void spill(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
+// Names in a folder, sorted.
+inline std::vector<std::string> files_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& e : fs::directory_iterator(folder)) names.push_back(e.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 inline fs::path golden(const std::string& name) { return fs::path(LINNET_SOURCE_DIR) / "tests/golden" / name; }
 inline std::vector<std::string> golden_names() {
   std::vector<std::string> names;

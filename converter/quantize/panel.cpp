@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "converter/floats.h"
 #include "converter/quantize/search.h"
@@ -43,14 +44,25 @@ void store(linnet_dtype dtype, const Found& found, uint64_t group, std::byte* pa
   }
 }
 
-using Run = void (*)(const Group&, const Steps*, Found*);
-
-void search(const Group& g, const Steps* steps, Found* found) { Search<4>::run(g, steps, found); }
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] void search_avx2(const Group& g, const Steps* steps, Found* found) { Search<8>::run(g, steps, found); }
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void search_avx512(const Group& g, const Steps* steps, Found* found) {
-  Search<16>::run(g, steps, found);
+// One group of a panel. With a factor, the errors of the columns behind it are in `errors`.
+struct Work {
+  const Group& group;
+  const Steps* steps;
+  const float* factor;  // row `first`, or null
+  uint64_t k, first;
+  float* errors;
+};
+template <int N> [[gnu::always_inline]] inline void search_in(const Work& w, Found* found) {
+  if (w.factor) Search<N>::run_fed(w.group, w.steps, w.factor, w.k, w.first, w.errors, found);
+  else Search<N>::run(w.group, w.steps, found);
 }
+
+using Run = void (*)(const Work&, Found*);
+
+void search(const Work& w, Found* found) { search_in<4>(w, found); }
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void search_avx2(const Work& w, Found* found) { search_in<8>(w, found); }
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]] void search_avx512(const Work& w, Found* found) { search_in<16>(w, found); }
 #endif
 
 Run best_search() {
@@ -63,14 +75,18 @@ Run best_search() {
   return search;
 }
 
-std::optional<Misfit> pack(Run run, linnet_dtype dtype, const Levels* levels, const float* rows, uint64_t count, uint64_t k, std::byte* to) {
+std::optional<Misfit> pack(Run run, linnet_dtype dtype, const Levels* levels, const float* rows, uint64_t count, uint64_t k, std::byte* to,
+                           const float* factor) {
   std::memset(to, 0, packing::panel_bytes(dtype, k));
   const std::optional<Steps> steps = levels ? std::optional<Steps>(*levels) : std::nullopt;
+  std::vector<float> errors(factor ? k * packing::kPanelRows : 0);
   Group group;
   Found found;
-  for (uint64_t g = 0; g < packing::groups(k); ++g) {
-    if (auto misfit = load(rows, count, k, g * packing::kGroup, &group)) return misfit;
-    run(group, steps ? &*steps : nullptr, &found);
+  const uint64_t groups = packing::groups(k);
+  for (uint64_t i = 0; i < groups; ++i) {
+    const uint64_t g = factor ? groups - 1 - i : i, first = g * packing::kGroup;
+    if (auto misfit = load(rows, count, k, first, &group)) return misfit;
+    run({group, steps ? &*steps : nullptr, factor ? factor + first * k : nullptr, k, first, errors.data()}, &found);
     store(dtype, found, g, to);
   }
   return {};
@@ -78,13 +94,15 @@ std::optional<Misfit> pack(Run run, linnet_dtype dtype, const Levels* levels, co
 
 }  // namespace
 
-std::optional<Misfit> pack_panel(linnet_dtype dtype, const Levels* levels, const float* rows, uint64_t count, uint64_t k, std::byte* to) {
+std::optional<Misfit> pack_panel(linnet_dtype dtype, const Levels* levels, const float* rows, uint64_t count, uint64_t k, std::byte* to,
+                                 const float* factor) {
   static const Run run = best_search();
-  return pack(run, dtype, levels, rows, count, k, to);
+  return pack(run, dtype, levels, rows, count, k, to, factor);
 }
 
-std::optional<Misfit> pack_panel_baseline(linnet_dtype dtype, const Levels* levels, const float* rows, uint64_t count, uint64_t k, std::byte* to) {
-  return pack(search, dtype, levels, rows, count, k, to);
+std::optional<Misfit> pack_panel_baseline(linnet_dtype dtype, const Levels* levels, const float* rows, uint64_t count, uint64_t k, std::byte* to,
+                                          const float* factor) {
+  return pack(search, dtype, levels, rows, count, k, to, factor);
 }
 
 }  // namespace linnet::converter

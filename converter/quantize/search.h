@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "converter/graph.h"
 #include "ops/packing.h"
@@ -61,9 +62,6 @@ struct Search {
     Floats w[packing::kGroup];
     uint64_t columns;
   };
-  struct Chosen {
-    Floats scale, code[packing::kGroup];
-  };
 
   LINNET_INLINE Floats all(float x) { return Floats{} + x; }
   LINNET_INLINE Floats choose(Ints mask, Floats yes, Floats no) {
@@ -97,7 +95,7 @@ struct Search {
 
   LINNET_INLINE Floats code_i8(Floats w, Floats inverse_scale) { return to_whole(least(most(w * inverse_scale, all(-127.0f)), all(127.0f))); }
 
-  LINNET_INLINE void search_i8(const Rows& g, Chosen* found) {
+  LINNET_INLINE Floats scale_i8(const Rows& g) {
     constexpr int kTries = 16;
     const Floats base = largest(g) / 127.0f;
     Floats scale{}, error = all(3e38f);
@@ -112,9 +110,7 @@ struct Search {
       scale = choose(better, s, scale);
       error = choose(better, e, error);
     }
-    const Floats inv = inverse(scale);
-    for (uint64_t k = 0; k < packing::kGroup; ++k) found->code[k] = k < g.columns ? code_i8(g.w[k], inv) : Floats{};
-    found->scale = only(scale != 0.0f, scale);  // no -0
+    return scale;
   }
 
   LINNET_INLINE Floats level(const Steps& steps, Floats y) {
@@ -140,7 +136,7 @@ struct Search {
   }
   LINNET_INLINE Floats fitted(const Sums& s) { return only(s.vv > 0.0f, s.wv / choose(s.vv > 0.0f, s.vv, all(1.0f))); }
 
-  LINNET_INLINE void search_i4(const Rows& g, const Steps& steps, Chosen* found) {
+  LINNET_INLINE Floats scale_i4(const Rows& g, const Steps& steps) {
     constexpr int kTries = 12, kRounds = 3;
     const Floats base = largest(g) / steps.top;
     Floats scale{}, error = all(3e38f);
@@ -164,27 +160,90 @@ struct Search {
         start = fitted(m);
       }
     }
-    const Floats inv = inverse(scale);
-    for (uint64_t k = 0; k < packing::kGroup; ++k) {
-      Floats code{};
-      if (k < g.columns) {
-        const Floats y = g.w[k] * inv;
-        for (int i = 0; i < 15; ++i) code += only(y > steps.begin[i], all(1.0f));
-      }
-      found->code[k] = only(scale != 0.0f, code);
-    }
-    found->scale = only(scale != 0.0f, scale);  // no -0
+    return scale;
   }
+
+  // A group's scale and what its columns become.
+  struct Coder {
+    const Steps* steps;  // i4
+    Floats scale, inv;
+    LINNET_INLINE Coder of(const Rows& g, const Steps* steps) {
+      const Floats found = steps ? scale_i4(g, *steps) : scale_i8(g), scale = only(found != 0.0f, found);  // no -0
+      return {steps, scale, inverse(scale)};
+    }
+    [[gnu::always_inline]] Floats code(Floats w) const {
+      if (!steps) return code_i8(w, inv);
+      Floats code{};
+      for (int i = 0; i < 15; ++i) code += only(w * inv > steps->begin[i], all(1.0f));
+      return only(scale != 0.0f, code);
+    }
+    [[gnu::always_inline]] Floats value(Floats w) const { return scale * (steps ? level(*steps, w * inv) : code_i8(w, inv)); }
+  };
+
+  LINNET_INLINE void take(const Group& group, uint64_t lane, Rows* rows) {
+    rows->columns = group.columns;
+    for (uint64_t k = 0; k < packing::kGroup; ++k) std::memcpy(&rows->w[k], &group.w[k][lane], sizeof(Floats));
+  }
+  LINNET_INLINE void put(const Coder& coder, uint64_t lane, Found* found) { std::memcpy(&found->scale[lane], &coder.scale, sizeof(Floats)); }
+  LINNET_INLINE void put(Floats code, uint64_t k, uint64_t lane, Found* found) { std::memcpy(&found->code[k][lane], &code, sizeof(Floats)); }
 
   LINNET_INLINE void run(const Group& group, const Steps* steps, Found* found) {
     for (uint64_t lane = 0; lane < packing::kPanelRows; lane += N) {
-      Rows rows;
-      Chosen chosen;
-      rows.columns = group.columns;
-      for (uint64_t k = 0; k < packing::kGroup; ++k) std::memcpy(&rows.w[k], &group.w[k][lane], sizeof(Floats));
-      steps ? search_i4(rows, *steps, &chosen) : search_i8(rows, &chosen);
-      std::memcpy(&found->scale[lane], &chosen.scale, sizeof(Floats));
-      for (uint64_t k = 0; k < packing::kGroup; ++k) std::memcpy(&found->code[k][lane], &chosen.code[k], sizeof(Floats));
+      Rows g;
+      take(group, lane, &g);
+      const Coder coder = Coder::of(g, steps);
+      put(coder, lane, found);
+      for (uint64_t k = 0; k < packing::kGroup; ++k) put(k < g.columns ? coder.code(g.w[k]) : Floats{}, k, lane, found);
+    }
+  }
+
+  // The same where errors are fed on (calibrate.h): `factor` is row `first` of R, errors [k][16] hold w - value of the columns behind the
+  // group, and get those of the group. With R the identity it finds what run finds.
+  LINNET_INLINE void run_fed(const Group& group, const Steps* steps, const float* factor, uint64_t k, uint64_t first, float* errors, Found* found) {
+    for (uint64_t lane = 0; lane < packing::kPanelRows; lane += N) {
+      Rows g;
+      take(group, lane, &g);
+      // What the columns behind the group ask of each of its columns.
+      Floats behind[packing::kGroup];
+      uint64_t at = 0;
+      const auto add_up = [&](auto several) __attribute__((always_inline)) {
+        for (; at + several <= g.columns; at += several) {
+          Floats sum[several]{};
+          for (uint64_t j = first + g.columns; j < k; ++j) {
+            Floats e;
+            std::memcpy(&e, errors + j * packing::kPanelRows + lane, sizeof e);
+            for (uint64_t s = 0; s < several; ++s) sum[s] += factor[(at + s) * k + j] * e;
+          }
+          for (uint64_t s = 0; s < several; ++s) behind[at + s] = sum[s];
+        }
+      };
+      add_up(std::integral_constant<uint64_t, 8>());
+      add_up(std::integral_constant<uint64_t, 1>());
+      const auto asked = [&](uint64_t i, const Floats* e) __attribute__((always_inline)) {  // of column i, by all columns behind it
+        Floats sum = behind[i];
+        for (uint64_t j = i + 1; j < g.columns; ++j) sum += factor[i * k + first + j] * e[j];
+        return sum / factor[i * k + first + i];
+      };
+      // The scale is searched for where the columns would go if they could go anywhere.
+      Floats e[packing::kGroup];
+      Rows target = g;
+      for (uint64_t i = g.columns; i-- > 0;) {
+        const Floats shift = asked(i, e);
+        e[i] = -shift;
+        target.w[i] = g.w[i] + shift;
+      }
+      const Coder coder = Coder::of(target, steps);
+      put(coder, lane, found);
+      for (uint64_t i = packing::kGroup; i-- > 0;) {
+        if (i >= g.columns) {
+          put(Floats{}, i, lane, found);
+          continue;
+        }
+        const Floats wanted = g.w[i] + asked(i, e);
+        put(coder.code(wanted), i, lane, found);
+        e[i] = g.w[i] - coder.value(wanted);
+        std::memcpy(errors + (first + i) * packing::kPanelRows + lane, &e[i], sizeof e[i]);
+      }
     }
   }
 };

@@ -90,6 +90,8 @@ int main(int argc, char** argv) {
                  "of the matrices: f32, f16, bf16, i8 (8.5 bits a weight) or i4 (4.5); default: the checkpoint's own, f32 if its matrices differ")
       ->check(CLI::IsMember({"f32", "f16", "bf16", "i8", "i4"}));
   app.add_flag("--pure", options.pure, "i8, i4: every matrix alike (else i4 keeps at i8 what suffers most for its size)");
+  app.add_option("--calibrate", options.calibrate,
+                 "i8, i4: a text (or token ids, if its name ends in .json) like those the model will read; the errors that it would notice are kept small");
   app.add_option("-t,--threads", options.threads, "that quantize; 0: the processors this process may use (the file is the same)")
       ->capture_default_str();
   app.add_flag("--force", options.force, "replace the file if it exists");
@@ -101,6 +103,7 @@ int main(int argc, char** argv) {
            "  linnet-convert ./TinyLlama-1.1B                      # writes TinyLlama-1.1B-bf16.linnet, in the checkpoint's own dtype\n"
            "  linnet-convert ./gpt2 -o gpt2.linnet --dtype f16\n"
            "  linnet-convert ./TinyLlama-1.1B --dtype i4           # linnet-inspect --tensors shows what each tensor got, and why\n"
+           "  linnet-convert ./gpt2 --dtype i4 --calibrate book.txt  # closer to the checkpoint at the same size; takes longer\n"
            "  linnet-run gpt2.linnet \"Once upon a time\"\n\n"
            "Families: " + families + "\n\n"
            "Exit status: 0 converted, 1 failed (nothing is left behind), 2 wrong usage, 130 interrupted.");

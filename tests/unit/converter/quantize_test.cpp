@@ -53,7 +53,7 @@ std::string pack(const TensorSpec& t, const std::vector<float>& w, bool baseline
   for (uint64_t first = 0; first < t.rows(); first += 16)
     BOOST_REQUIRE(!(baseline ? pack_panel_baseline : pack_panel)(t.dtype, t.levels ? &*t.levels : nullptr, w.data() + first * t.columns(),
                                                                  std::min<uint64_t>(16, t.rows() - first), t.columns(),
-                                                                 reinterpret_cast<std::byte*>(out.data()) + first / 16 * bytes));
+                                                                 reinterpret_cast<std::byte*>(out.data()) + first / 16 * bytes, nullptr));
   return out;
 }
 
@@ -87,7 +87,7 @@ struct Source {
   }
   std::string bytes(const TensorSpec& spec, unsigned threads = 1) const {
     std::string out;
-    make_tensor(spec, *checkpoint, threads,
+    make_tensor(spec, *checkpoint, threads, nullptr,
                 [&](std::span<const std::byte> block) { out.append(reinterpret_cast<const char*>(block.data()), block.size()); });
     BOOST_TEST(out.size() == spec.bytes());
     return out;

@@ -25,7 +25,7 @@ struct Source {
   }
   std::string bytes(const TensorSpec& spec) const {
     std::string out;
-    make_tensor(spec, *checkpoint, 1, [&](std::span<const std::byte> block) { out.append(reinterpret_cast<const char*>(block.data()), block.size()); });
+    make_tensor(spec, *checkpoint, 1, nullptr, [&](std::span<const std::byte> block) { out.append(reinterpret_cast<const char*>(block.data()), block.size()); });
     BOOST_TEST(out.size() == spec.bytes());
     return out;
   }

@@ -186,11 +186,4 @@ void expect_failure(int status, const std::string& name, const std::vector<std::
   for (const auto& word : words) BOOST_TEST(holds(ran.err, word), "no \"" << word << "\" in: " << ran.err);
 }
 
-std::vector<std::string> files_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& e : fs::directory_iterator(folder)) names.push_back(e.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 }  // namespace linnet::tests

@@ -43,7 +43,4 @@ std::string output_of(const std::string& name, const std::vector<std::string>& a
 void expect_failure(int status, const std::string& name, const std::vector<std::string>& arguments, const std::vector<std::string>& words,
                     const Setting& setting = {});
 
-// Names in a folder, sorted.
-std::vector<std::string> files_in(const fs::path& folder);
-
 }  // namespace linnet::tests
