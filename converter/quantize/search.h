@@ -184,7 +184,7 @@ struct Search {
     rows->columns = group.columns;
     for (uint64_t k = 0; k < packing::kGroup; ++k) std::memcpy(&rows->w[k], &group.w[k][lane], sizeof(Floats));
   }
-  LINNET_INLINE void put(const Coder& coder, uint64_t lane, Found* found) { std::memcpy(&found->scale[lane], &coder.scale, sizeof(Floats)); }
+  LINNET_INLINE void put(Floats scale, uint64_t lane, Found* found) { std::memcpy(&found->scale[lane], &scale, sizeof(Floats)); }
   LINNET_INLINE void put(Floats code, uint64_t k, uint64_t lane, Found* found) { std::memcpy(&found->code[k][lane], &code, sizeof(Floats)); }
 
   LINNET_INLINE void run(const Group& group, const Steps* steps, Found* found) {
@@ -192,13 +192,13 @@ struct Search {
       Rows g;
       take(group, lane, &g);
       const Coder coder = Coder::of(g, steps);
-      put(coder, lane, found);
+      put(coder.scale, lane, found);
       for (uint64_t k = 0; k < packing::kGroup; ++k) put(k < g.columns ? coder.code(g.w[k]) : Floats{}, k, lane, found);
     }
   }
 
   // The same where errors are fed on (calibrate.h): `factor` is row `first` of R, errors [k][16] hold w - value of the columns behind the
-  // group, and get those of the group. With R the identity it finds what run finds.
+  // group, and get those of the group. Scales are held against the errors of the products.
   LINNET_INLINE void run_fed(const Group& group, const Steps* steps, const float* factor, uint64_t k, uint64_t first, float* errors, Found* found) {
     for (uint64_t lane = 0; lane < packing::kPanelRows; lane += N) {
       Rows g;
@@ -224,7 +224,7 @@ struct Search {
         for (uint64_t j = i + 1; j < g.columns; ++j) sum += factor[i * k + first + j] * e[j];
         return sum / factor[i * k + first + i];
       };
-      // The scale is searched for where the columns would go if they could go anywhere.
+      // Scales are tried around the one that is best where the columns would go if they could go anywhere.
       Floats e[packing::kGroup];
       Rows target = g;
       for (uint64_t i = g.columns; i-- > 0;) {
@@ -232,17 +232,28 @@ struct Search {
         e[i] = -shift;
         target.w[i] = g.w[i] + shift;
       }
-      const Coder coder = Coder::of(target, steps);
-      put(coder, lane, found);
-      for (uint64_t i = packing::kGroup; i-- > 0;) {
-        if (i >= g.columns) {
-          put(Floats{}, i, lane, found);
-          continue;
+      const Floats middle = Coder::of(target, steps).scale;
+      Floats best{}, least = all(3e38f), left[packing::kGroup]{}, code[packing::kGroup]{};
+      constexpr int kAround = 8;
+      for (int t = -kAround; t <= kAround; ++t) {
+        const Floats s = to_f16(middle * (1.0f + 0.0125f * static_cast<float>(t)));
+        const Coder coder{steps, s, inverse(s)};
+        Floats cost{}, codes[packing::kGroup];
+        for (uint64_t i = g.columns; i-- > 0;) {
+          const Floats wanted = g.w[i] + asked(i, e), value = coder.value(wanted), missed = (wanted - value) * factor[i * k + first + i];
+          codes[i] = coder.code(wanted);
+          e[i] = g.w[i] - value;
+          cost += missed * missed;
         }
-        const Floats wanted = g.w[i] + asked(i, e);
-        put(coder.code(wanted), i, lane, found);
-        e[i] = g.w[i] - coder.value(wanted);
-        std::memcpy(errors + (first + i) * packing::kPanelRows + lane, &e[i], sizeof e[i]);
+        const Ints better = (cost < least) & (magnitude(s) <= 65504.0f);
+        best = choose(better, s, best);
+        least = choose(better, cost, least);
+        for (uint64_t i = 0; i < g.columns; ++i) left[i] = choose(better, e[i], left[i]), code[i] = choose(better, codes[i], code[i]);
+      }
+      put(best, lane, found);
+      for (uint64_t i = 0; i < packing::kGroup; ++i) {
+        put(code[i], i, lane, found);
+        if (i < g.columns) std::memcpy(errors + (first + i) * packing::kPanelRows + lane, &left[i], sizeof left[i]);
       }
     }
   }
