@@ -79,7 +79,7 @@ BOOST_DATA_TEST_CASE(an_i8_cache_stays_close, data::make(golden_names()), name) 
 
 BOOST_AUTO_TEST_CASE(keys_and_values_have_three_formats) {
   const std::string path = convert_golden("llama-gqa-6over2");
-  for (const linnet_dtype wrong : {LINNET_BF16, LINNET_I4, LINNET_I32, static_cast<linnet_dtype>(77)}) {
+  for (const linnet_dtype wrong : {LINNET_BF16, LINNET_I4, LINNET_I32, static_cast<linnet_dtype>(7)}) {
     const auto model = Model::open(path, {.kv_dtype = wrong});
     BOOST_REQUIRE(!model);
     BOOST_TEST(model.error().code() == LINNET_INVALID_ARGUMENT);
