@@ -132,7 +132,8 @@ void make(const TensorSpec& spec, const Checkpoint& checkpoint, const TensorInfo
 }
 
 // Each thread reads and quantizes panels of its own.
-void make_integer(const TensorSpec& spec, const Checkpoint& checkpoint, const TensorInfo& source, unsigned threads, const float* factor, const Sink& sink) {
+void make_integer(const TensorSpec& spec, const Checkpoint& checkpoint, const TensorInfo& source, unsigned threads, const float* factor,
+                  const Sink& sink) {
   const uint64_t k = spec.columns(), rows = spec.shape[1], experts = spec.shape[0];
   const uint64_t panels = packing::panels(rows), bytes = packing::panel_bytes(spec.dtype, k);
   const uint64_t a_block = std::clamp<uint64_t>(kBlockBytes / bytes, std::min<uint64_t>(threads, panels), panels);

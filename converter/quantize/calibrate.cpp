@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint64_t kSequence = 512, kFewest = 128, kTextCap = uint64_t{64} << 20;
 constexpr double kDamping = 0.01;
+constexpr unsigned kMostThreads = 256;  // of a runner
 
 template <typename T>
 T need(Result<T> result) {
@@ -77,7 +78,8 @@ class Capture {
     if ((cancel_ && *cancel_) || index >= end_) stop_ = 1;  // nothing behind this node is wanted
     if (stop_ || index < first_) return LINNET_OK;
     Part part{this, e, sums_[index].data(), widths_[index]};
-    e->host->parallel(e, [](void* p, const linnet_thread* thread) { static_cast<Part*>(p)->run(*thread); }, &part);
+    e->host->parallel(
+        e, [](void* p, const linnet_thread* thread) { static_cast<Part*>(p)->run(*thread); }, &part);
     return LINNET_OK;
   }
 
@@ -134,7 +136,8 @@ std::vector<int32_t> read_tokens(const std::string& path, bool has_tokenizer, [[
       ids.push_back(id.get<int32_t>());
     }
   } else if (!has_tokenizer) {
-    fail(LINNET_INVALID_ARGUMENT, "without a tokenizer the text to calibrate with must be token ids: a .json file with an array of them, not ", shown(path));
+    fail(LINNET_INVALID_ARGUMENT, "without a tokenizer the text to calibrate with must be token ids: a .json file with an array of them, not ",
+         shown(path));
   } else {
 #if LINNET_CONVERTER_TEXT
     ids = need(need(Tokenizer::create(model)).encode(text));
@@ -164,8 +167,10 @@ struct Calibration::Run {
     ids = read_tokens(owner.options_.text, !tokenizer.empty(), *model);
     const int64_t limit = model->info().context_limit;
     sequence = limit > 0 ? std::min<uint64_t>(kSequence, static_cast<uint64_t>(limit)) : kSequence;
-    runner.emplace(need(Runner::create(
-        *model, {.context = sequence, .max_rows = static_cast<uint32_t>(sequence), .sessions = 1, .threads = owner.options_.threads})));
+    runner.emplace(need(Runner::create(*model, {.context = sequence,
+                                                .max_rows = static_cast<uint32_t>(sequence),
+                                                .sessions = 1,
+                                                .threads = std::min(kMostThreads, owner.options_.threads)})));
     runner->cancel_on(&capture.stop());
   }
   struct Release {
@@ -181,7 +186,8 @@ struct Calibration::Run {
   Id first = 0, end = 0;  // captures whose factors are there
 };
 
-Calibration::Calibration(const Graph& floats, const Graph& target, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint, Options options)
+Calibration::Calibration(const Graph& floats, const Graph& target, std::span<const std::byte> tokenizer, const Checkpoint& checkpoint,
+                         Options options)
     : options_(std::move(options)) {
   std::vector<bool> wanted;  // of a table that is the output head too, what the head reads
   for (const TensorSpec& t : target.tensors) wanted.push_back(t.layout == LINNET_R16K4 && t.shape[0] == 1);
@@ -221,8 +227,10 @@ void Calibration::measure(Id first) {
   }
   for (Id i = first; i < end; ++i) {
     options_.beat("factorizing what was measured");
-    if (!factorize(r.capture.sum(i).data(), captures_.widths[i], kDamping, options_.threads))
-      fail(LINNET_NOT_FINITE, "the activations of ", captures_.widths[i], " columns that the text gives are not finite, or too unequal to calibrate with");
+    if (factorize(r.capture.sum(i).data(), captures_.widths[i], kDamping, options_.threads)) continue;
+    const auto reader = std::find(captures_.of_tensor.begin(), captures_.of_tensor.end(), i) - captures_.of_tensor.begin();
+    fail(LINNET_NOT_FINITE, "what tensor ", shown(captures_.graph.tensors[static_cast<size_t>(reader)].name), " reads on ", shown(options_.text),
+         " is not finite, or too unequal to calibrate with");
   }
   r.first = first, r.end = end;
 }

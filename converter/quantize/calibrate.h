@@ -21,7 +21,7 @@ class Calibration {
     std::string text;    // a file; one that ends in .json is an array of token ids
     std::string beside;  // the model in floats is a temporary file in this one's folder
     unsigned threads = 1;
-    uint64_t memory = 0;  // for H: bytes, but always one
+    uint64_t memory = 0;                              // for H: bytes, but always one
     std::function<void(std::string_view what)> beat;  // called from time to time; may throw
     const volatile int* cancel = nullptr;
   };

@@ -37,7 +37,8 @@ class Expansion {
       return ids;
     };
     for (const NodeSpec& n : body.nodes)
-      add({n.op, renamed(n.inputs, values), renamed(n.outputs, values), renamed(n.weights, node.weights), renamed(n.states, node.states), n.attributes, n.body});
+      add({n.op, renamed(n.inputs, values), renamed(n.outputs, values), renamed(n.weights, node.weights), renamed(n.states, node.states),
+           n.attributes, n.body});
   }
 
   void add(NodeSpec node) {

@@ -52,7 +52,8 @@ struct Work {
   uint64_t k, first;
   float* errors;
 };
-template <int N> [[gnu::always_inline]] inline void search_in(const Work& w, Found* found) {
+template <int N>
+[[gnu::always_inline]] inline void search_in(const Work& w, Found* found) {
   if (w.factor) Search<N>::run_fed(w.group, w.steps, w.factor, w.k, w.first, w.errors, found);
   else Search<N>::run(w.group, w.steps, found);
 }

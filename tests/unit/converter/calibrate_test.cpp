@@ -196,8 +196,9 @@ BOOST_DATA_TEST_CASE(zeros_stay_zeros, bdata::make(kIntegers), dtype) {
 
 // Every integer matrix that something multiplies by is measured, of each family, norm and head; and the file says so.
 BOOST_DATA_TEST_CASE(every_matrix_is_calibrated,
-                     bdata::make({"gpt2-gelu-new", "gpt2-odd-sizes", "gpt2-untied-head", "llama-gqa-6over2", "llama-tied-head", "llama-mlp-bias", "llama-bf16",
-                                  "qwen2-untied"}) * bdata::make(kIntegers),
+                     bdata::make({"gpt2-gelu-new", "gpt2-odd-sizes", "gpt2-untied-head", "llama-gqa-6over2", "llama-tied-head", "llama-mlp-bias",
+                                  "llama-bf16", "qwen2-untied"}) *
+                         bdata::make(kIntegers),
                      name, dtype) {
   const TempDir t;
   const std::string source = golden(name).string();
@@ -217,7 +218,8 @@ BOOST_DATA_TEST_CASE(every_matrix_is_calibrated,
   const std::string one = calibrated("1.linnet", 1, uint64_t{1} << 30);
   BOOST_TEST((calibrated("2.linnet", 2, uint64_t{1} << 30) == one), "two threads");
   BOOST_TEST((calibrated("3.linnet", 3, 1) == one), "a pass for each matrix");
-  BOOST_TEST(files_in(t.path()) == std::vector<std::string>({"1.linnet", "2.linnet", "3.linnet", "ids.json", "plain.linnet"}), boost::test_tools::per_element());
+  BOOST_TEST(files_in(t.path()) == std::vector<std::string>({"1.linnet", "2.linnet", "3.linnet", "ids.json", "plain.linnet"}),
+             boost::test_tools::per_element());
 
   const Opened file(t / "1.linnet");
   uint32_t changed = 0, measured = 0;
@@ -230,7 +232,8 @@ BOOST_DATA_TEST_CASE(every_matrix_is_calibrated,
     measured += covered;
     changed += b.xxh3 != a.xxh3;
     // An embedding that is not the head is only looked up.
-    const bool only_table = std::string_view(b.name).find("wte") != std::string_view::npos || std::string_view(b.name).find("embed_tokens") != std::string_view::npos;
+    const bool only_table =
+        std::string_view(b.name).find("wte") != std::string_view::npos || std::string_view(b.name).find("embed_tokens") != std::string_view::npos;
     const bool tied = file.weights(file.node(file.model_nodes() - 1))[2] == b.name;
     BOOST_TEST(covered == (!only_table || tied), b.name);
   }
@@ -250,9 +253,11 @@ BOOST_AUTO_TEST_CASE(logits_come_closer) {
     BOOST_REQUIRE_MESSAGE(!o.code, o.message);
     return need(Model::open(t / name));
   };
-  Model exact = made("f32.linnet", LINNET_F32, false), plain = made("plain.linnet", LINNET_I4, false), calibrated = made("calibrated.linnet", LINNET_I4, true);
-  const auto ids = need(need(Tokenizer::create(exact)).encode("The rooster wondered where the little bird had gone, and the sheep did not know. "
-                                                              "But the old hare had seen her fly over the hill, singing of the sea."));
+  Model exact = made("f32.linnet", LINNET_F32, false), plain = made("plain.linnet", LINNET_I4, false),
+        calibrated = made("calibrated.linnet", LINNET_I4, true);
+  const auto ids = need(need(Tokenizer::create(exact))
+                            .encode("The rooster wondered where the little bird had gone, and the sheep did not know. "
+                                    "But the old hare had seen her fly over the hill, singing of the sea."));
   const auto want = all_logits(exact, ids);
   const auto error = [&](Model& model) {
     const auto got = all_logits(model, ids);
@@ -273,7 +278,8 @@ BOOST_AUTO_TEST_CASE(what_is_refused) {
   spill(t / "far.json", "[1, 2, 100000]");
   spill(t / "real.json", "[1, 2.5]");
   spill(t / "text.txt", "Once upon a time");
-  const auto refused = [&](const std::string& source, const std::string& text, linnet_code code, const std::vector<std::string>& words, linnet_dtype dtype = LINNET_I4) {
+  const auto refused = [&](const std::string& source, const std::string& text, linnet_code code, const std::vector<std::string>& words,
+                           linnet_dtype dtype = LINNET_I4) {
     const Outcome o = convert_with(source, t / "out.linnet", [&](ConvertOptions& options) { options.calibrate = text, options.dtype = dtype; });
     BOOST_TEST(o.code == code, o.message);
     for (const auto& word : words) BOOST_TEST(o.message.find(word) != std::string::npos, "no \"" << word << "\" in: " << o.message);
@@ -287,7 +293,8 @@ BOOST_AUTO_TEST_CASE(what_is_refused) {
   refused(gpt2, t / "missing.json", LINNET_IO, {"missing.json"});
   refused(kTales, t / "text.txt", LINNET_INVALID_ARGUMENT, {"text.txt has", "128"});
   refused(kTales, t / "text.txt", LINNET_INVALID_ARGUMENT, {"--calibrate", "--dtype"}, LINNET_F16);
-  BOOST_TEST(files_in(t.path()) == std::vector<std::string>({"far.json", "map.json", "real.json", "short.json", "text.txt"}), boost::test_tools::per_element());
+  BOOST_TEST(files_in(t.path()) == std::vector<std::string>({"far.json", "map.json", "real.json", "short.json", "text.txt"}),
+             boost::test_tools::per_element());
 }
 
 // Wherever it is cancelled, nothing is left.
