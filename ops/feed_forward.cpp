@@ -8,6 +8,8 @@ namespace {
 
 enum Weight : uint32_t { kUp = 2, kUpBias, kGate, kGateBias, kDown, kDownBias, kWeights };
 
+constexpr uint64_t kSomePanels = 24;  // of 512 rows: 768 KiB. A multiple of what the kernels take side by side
+
 struct Params {
   Prologue prologue;
   Reads reads;             // of the norm's rows
@@ -73,23 +75,27 @@ linnet_code eval(const linnet_op_eval* e) {
     const InputRows in = prepared_rows(e, thread, p.prologue, p.reads, x, prepared);
     const Range mine = split(pairs, thread);
     const uint64_t begin = 2 * mine.begin, end = 2 * mine.end < panels ? 2 * mine.end : panels;
-    if (begin < end) {
+    // Of several rows only some outputs at a time, so that the gate finds them in the second cache.
+    const uint64_t some = x.rows == 1 ? panels : kSomePanels;
+    for (uint64_t first = begin; first < end; first += some) {
+      const uint64_t count = end - first < some ? end - first : some;
       Linear up = {};
-      read_matrix(up, *weight(e, kUp), floats(weight(e, kUpBias)), begin, in, x.rows, hidden, stride);
-      up.panels = end - begin;
+      read_matrix(up, *weight(e, kUp), floats(weight(e, kUpBias)), first, in, x.rows, hidden, stride);
+      up.panels = count;
       if (!weight(e, kGate)) up.activation = p.activation;
       kernels(e).linear(up);
       if (weight(e, kGate)) {
         Linear gate = {};
-        read_matrix(gate, *weight(e, kGate), floats(weight(e, kGateBias)), begin, in, x.rows, hidden, stride);
-        gate.panels = end - begin;
+        read_matrix(gate, *weight(e, kGate), floats(weight(e, kGateBias)), first, in, x.rows, hidden, stride);
+        gate.panels = count;
         gate.activation = p.activation;
         gate.factor = up.y, gate.factor_stride = stride;  // in place: a lane's factor is read before it is written
         kernels(e).linear(gate);
       }
-      const uint64_t groups = packing::groups(p.hidden), last = mine.end < groups ? mine.end : groups;
-      for (uint64_t t = 0; p.quantize && t < x.rows; ++t) kernels(e).quantize(hidden + t * stride, p.hidden, mine.begin, last, codes + t * code_stride);
     }
+    const uint64_t groups = packing::groups(p.hidden), last = mine.end < groups ? mine.end : groups;
+    for (uint64_t t = 0; p.quantize && t < x.rows && mine.begin < last; ++t)
+      kernels(e).quantize(hidden + t * stride, p.hidden, mine.begin, last, codes + t * code_stride);
     e->host->barrier(&thread);
     const Range outputs = split(packing::panels(y.width), thread);
     if (outputs.begin == outputs.end) return;

@@ -9,7 +9,8 @@ namespace {
 
 constexpr uint64_t kGroupColumns = 32, kUnit = 64;
 constexpr uint64_t kBlockGroups = 16;  // of K: three panels' codes, unpacked, are 24 KiB and stay in the first cache
-constexpr uint64_t kBlockRows = 128;   // their codes stay in the second cache; each panel is read once for all of them
+// Rows whose codes stay in the second cache, so that each panel is unpacked once for all of them: so many bytes, but at least and at most
+constexpr uint64_t kBlockCodes = uint64_t{512} << 10, kLeastRows = 128, kMostRows = 256;
 constexpr uint64_t kAhead = 4608;      // bytes a stream is fetched ahead; 2 to 9 KB are all close
 
 void quantize(const float* x, uint64_t k, uint64_t first, uint64_t last, uint8_t* row) {
@@ -161,8 +162,11 @@ void integer_block(const Linear& a, const Source& from, const QuantizedRow& at, 
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
     for (int p = 0; p < P; ++p) acc[r][p] = begin ? F32x16::load(wait + (r * P + p) * 16) : F32x16::set(0.0f);
+  const bool last = end == packing::groups(a.k);
+  if (last)
+    for (uint64_t r = row + R; r < row + 2 * R && r < a.rows; ++r) fetch_for_finish(a, r, panel * kPanel, P);  // for the tile after this one
   integer_tile<R, P>(from, at, a.codes + row * a.code_stride, a.code_stride, begin, end, acc);
-  if (end < packing::groups(a.k)) {
+  if (!last) {
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
@@ -193,16 +197,17 @@ void integer_rows(const Linear& a, const Source& from, const QuantizedRow& at, u
 template <uint8_t dtype, int P> void integer_panels(const Linear& a, const QuantizedRow& at, const Dot::Table& table, uint64_t panel, float* wait, Unpacked* unpacked) {
   const uint64_t bytes = packing::panel_bytes(dtype, a.k), groups = packing::groups(a.k);
   const Packed<dtype> packed{static_cast<const uint8_t*>(a.weights) + panel * bytes, bytes, table, true};
-  for (uint64_t first = 0; first < a.rows; first += kBlockRows) {
-    const uint64_t last = first + kBlockRows < a.rows ? first + kBlockRows : a.rows, rows = last - first;
-    if (rows <= Dot::kTileRows) {  // one tile: nothing to keep
-      integer_rows<P>(a, packed, at, first, last, panel, 0, groups, wait);
-      continue;
-    }
-    if constexpr (P <= Dot::kTilePanels) for (uint64_t begin = 0; begin < groups; begin += kBlockGroups) {
-      const uint64_t end = begin + kBlockGroups < groups ? begin + kBlockGroups : groups;
-      unpacked->fill<P>(packed, begin, end);
-      integer_rows<P>(a, Unpacked::Of<P>{*unpacked}, at, first, last, panel, begin, end, wait);
+  if (a.rows <= Dot::kTileRows) return integer_rows<P>(a, packed, at, 0, a.rows, panel, 0, groups, wait);  // one tile: nothing to keep
+  if constexpr (P <= Dot::kTilePanels) {
+    const uint64_t fit = kBlockCodes / a.code_stride, a_block = fit > kMostRows ? kMostRows : fit > kLeastRows ? fit / 4 * 4 : kLeastRows;
+    const uint64_t parts = (groups + kBlockGroups - 1) / kBlockGroups, a_part = (groups + parts - 1) / parts;
+    for (uint64_t first = 0; first < a.rows; first += a_block) {
+      const uint64_t last = first + a_block < a.rows ? first + a_block : a.rows;
+      for (uint64_t begin = 0; begin < groups; begin += a_part) {
+        const uint64_t end = begin + a_part < groups ? begin + a_part : groups;
+        unpacked->fill<P>(packed, begin, end);
+        integer_rows<P>(a, Unpacked::Of<P>{*unpacked}, at, first, last, panel, begin, end, wait);
+      }
     }
   }
 }
@@ -224,7 +229,7 @@ template <uint8_t dtype> void linear_integers(const Linear& a) {
     for (; panel < a.panels; ++panel) integer_panels<dtype, 1>(a, at, table, panel, nullptr, nullptr);
     return;
   }
-  alignas(64) float wait[kBlockRows * P * 16];
+  alignas(64) float wait[kMostRows * P * 16];
   Unpacked unpacked;
   uint64_t panel = 0;
   for (; panel + P <= a.panels; panel += P) integer_panels<dtype, P>(a, at, table, panel, wait, &unpacked);

@@ -53,7 +53,7 @@ struct QuantizedRow {
 
 // Queries over the cached positions of one kv head: query i sees [first[i], end[i]). A page's block of this head: keys (or values) +
 // page * page_bytes. One call computes one segment of positions; `fold` joins segments in ascending order.
-inline constexpr uint32_t kAttendQueries = 32;    // at most, in a call
+inline constexpr uint32_t kAttendQueries = 64;    // at most, in a call
 inline constexpr uint64_t kAttendSegment = 256;
 struct Attend {
   const float* q;

@@ -17,10 +17,19 @@ template <class V> V finish(const Linear& a, V sum, uint64_t row, uint64_t outpu
   return sum;
 }
 
+// What finish will read of a row lies far from what it read before: ask for it while the sums are made.
+inline void fetch_for_finish(const Linear& a, uint64_t row, uint64_t output, int panels) {
+  for (int p = 0; p < panels; ++p, output += kPanel) {
+    if (a.factor) __builtin_prefetch(a.factor + row * a.factor_stride + output);
+    if (a.residual) __builtin_prefetch(a.residual + row * a.residual_stride + output);
+  }
+}
+
 // R rows times P panels, held in registers.
 template <class W, int R, int P> void linear_tile(const Linear& a, uint64_t row, uint64_t panel) {
   const typename W::T* w = static_cast<const typename W::T*>(a.weights) + panel * a.k * kPanel;
   const float* x = a.x + row * a.x_stride;
+  for (int r = 0; r < R; ++r) fetch_for_finish(a, row + r, panel * kPanel, P);
   F32x16::F sum[R][P];
   for (int r = 0; r < R; ++r) for (int p = 0; p < P; ++p) sum[r][p] = F32x16::set(0.0f);
   for (uint64_t k = 0; k < a.k; ++k) {
