@@ -30,7 +30,6 @@ void check_dtype(const ConvertOptions& options) {
     fail(LINNET_UNSUPPORTED, "dtype ", dtype_name(*options.dtype), " is not for weights; f32, f16, bf16, i8 and i4 are");
   if (!options.calibrate.empty() && !integer)
     fail(LINNET_INVALID_ARGUMENT, "calibrating (--calibrate) makes i8 and i4 better; choose one of them as dtype (--dtype)");
-  if (options.pure && !integer) fail(LINNET_INVALID_ARGUMENT, "pure (--pure) says how i8 and i4 are used, and dtype is neither");
 }
 
 // floats: gets the graph as it is before integer formats are chosen.

@@ -78,7 +78,6 @@ void Barrier::wait() {
 }
 
 namespace {
-// More threads than processors must not spin: each would keep the one it waits for from running.
 uint32_t usable_processors() {
 #if defined(__linux__)
   cpu_set_t usable;
@@ -91,7 +90,7 @@ uint32_t usable_processors() {
 
 linnet_code ThreadPool::start(uint32_t threads, const linnet_thread_pool* host, Worker* workers, linnet_error* error) {
   threads_ = threads;
-  spin_ = threads <= usable_processors();
+  spin_ = threads <= usable_processors();  // more must not spin: each would keep the one it waits for from running
   barrier_.init(threads, spin_);
   workers_ = workers;
   if (host && host->run) {
@@ -136,6 +135,21 @@ void ThreadPool::work(uint32_t index) {
   }
 }
 
+// Linux wakes a thread where its waker runs, even beside idle processors if there are few, and moves it away at a tick, 4 ms later: the
+// two would take turns at every barrier till then. So the workers may run anywhere but where the caller does.
+void ThreadPool::keep_apart() {
+#if defined(__linux__)
+  const int cpu = sched_getcpu();
+  if (cpu == callers_ || !spin_ || cpu < 0 || cpu >= CPU_SETSIZE) return;
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+  CPU_CLR(cpu, &usable);
+  if (static_cast<uint32_t>(CPU_COUNT(&usable)) < running_) return;
+  for (uint32_t i = 0; i < running_; ++i) pthread_setaffinity_np(workers_[i].thread, sizeof usable, &usable);
+  callers_ = cpu;
+#endif
+}
+
 void ThreadPool::run(void (*job)(void*, uint32_t), void* argument) {
   if (threads_ == 1) return job(argument, 0);
   if (host_.run) {
@@ -151,6 +165,7 @@ void ThreadPool::run(void (*job)(void*, uint32_t), void* argument) {
         },
         &call);
   }
+  keep_apart();
   job_ = job;
   argument_ = argument;
   done_.store(0, std::memory_order_relaxed);

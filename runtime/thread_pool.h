@@ -56,8 +56,10 @@ class ThreadPool {
  private:
   static void* enter(void* worker);
   void work(uint32_t index);
+  void keep_apart();
   uint32_t threads_ = 1, running_ = 0;
   bool spin_ = true;
+  int callers_ = -1;  // processor that the workers leave to the caller
   linnet_thread_pool host_{};
   Worker* workers_ = nullptr;
   Barrier barrier_;

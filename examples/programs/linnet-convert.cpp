@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   app.add_option("--dtype", dtype,
                  "of the matrices: f32, f16, bf16, i8 (8.5 bits a weight) or i4 (4.5); default: the checkpoint's own, f32 if its matrices differ")
       ->check(CLI::IsMember({"f32", "f16", "bf16", "i8", "i4"}));
-  app.add_flag("--pure", options.pure, "i8, i4: every matrix alike (else i4 keeps at i8 what suffers most for its size)");
+  app.add_flag("--pure", options.pure, "every matrix alike (else i4 keeps at i8 what suffers most for its size)");
   app.add_option("--calibrate", options.calibrate,
                  "i8, i4: a text (or token ids, if its name ends in .json) like those the model will read; the errors that it would notice are kept small");
   app.add_option("-t,--threads", options.threads, "that quantize; 0: the processors this process may use (the file is the same)")

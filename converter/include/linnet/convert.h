@@ -15,7 +15,7 @@ struct ConvertOptions {
   std::string source;                 // a Hugging Face folder: config.json, model.safetensors (or shards and their index), tokenizer.json
   std::string output;                 // empty: NAME-DTYPE.linnet in the current folder
   std::optional<linnet_dtype> dtype;  // of matrices: LINNET_F32, _F16, _BF16, _I8 or _I4. Absent: the checkpoint's own
-  bool pure = false;                  // i8, i4: every matrix alike. Else i4 keeps the matrices that suffer most at i8
+  bool pure = false;                  // every matrix alike. Else i4 keeps the matrices that suffer most at i8
   // i8, i4: a file whose text says which errors of the weights matter; those are then made up for by the weights beside them. Some thousand
   // tokens like those that the model will read serve well. A name that ends in .json is an array of token ids; other text needs the checkpoint's
   // tokenizer. Takes, until it is done, the disk of a conversion to the checkpoint's own dtype besides. Empty: every weight counts alike.

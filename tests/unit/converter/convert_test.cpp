@@ -87,6 +87,20 @@ BOOST_AUTO_TEST_CASE(the_same_source_gives_the_same_bytes) {
   BOOST_TEST(bytes.find(t.path().string()) == bytes.npos);
 }
 
+// Scripts that compare formats say --pure of each.
+BOOST_AUTO_TEST_CASE(pure_of_a_float_format_is_that_format) {
+  const TempDir t;
+  write_checkpoint(t / "m", tiny_llama_config(), tiny_llama_tensors());
+  ConvertOptions plain, pure;
+  plain.dtype = pure.dtype = LINNET_F16;
+  plain.output = t / "plain.linnet";
+  pure.output = t / "pure.linnet";
+  pure.pure = true;
+  const Converted first = convert_folder(t / "m", plain), second = convert_folder(t / "m", pure);
+  BOOST_REQUIRE_MESSAGE(!first.code && !second.code, first.message << second.message);
+  BOOST_TEST((slurp(plain.output) == slurp(pure.output)));
+}
+
 struct Stored {
   const char* what;
   Tensors tensors;
@@ -124,11 +138,9 @@ BOOST_DATA_TEST_CASE(the_default_dtype_is_the_checkpoints, bdata::make(kStored),
 BOOST_AUTO_TEST_CASE(dtypes_that_cannot_be_written) {
   const TempDir t;
   write_checkpoint(t / "m", tiny_llama_config(), tiny_llama_tensors());
-  ConvertOptions i32, pure;
+  ConvertOptions i32;
   i32.dtype = LINNET_I32;
   expect_refused(t / "m", LINNET_UNSUPPORTED, {"i32", "f32, f16, bf16, i8 and i4"}, i32);
-  pure.pure = true;
-  expect_refused(t / "m", LINNET_INVALID_ARGUMENT, {"--pure", "i8 and i4"}, pure);
   Tensors large = tiny_llama_tensors();
   large["model.layers.1.mlp.down_proj.weight"] = tensor("F32", {6, 5}, std::vector<float>(30, 70000));
   write_checkpoint(t / "m", tiny_llama_config(), large);

@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(bytes_are_what_evals_use) {
   BOOST_TEST(plan(linear(), 10).plan.step_bytes == 10u * 32 * 4);
   BOOST_TEST(plan(two_linears(), 10).plan.step_bytes == 0u);
   BOOST_TEST(plan(feed_forward(), 10).plan.step_bytes == 10u * (32 + 64) * 4);
-  BOOST_TEST(plan(attention(), 10).plan.thread_bytes == (32u * (16 + 2 * 32) + 64 * 16) * 4);
+  BOOST_TEST(plan(attention(), 10).plan.thread_bytes == (64u * (16 + 2 * 32) + 64 * 16) * 4);
   BOOST_TEST(plan(embedding(), 10).plan.thread_bytes == 32u * 4);
 }
 

@@ -140,3 +140,51 @@ BOOST_AUTO_TEST_CASE(the_default_number_of_threads_obeys_affinity) {
   BOOST_REQUIRE(sched_setaffinity(0, sizeof usable, &usable) == 0);
   BOOST_TEST(pinned == 1u);
 }
+
+// Linux wakes a thread on its waker's processor if there are few, for the two to take turns at every barrier till the next tick: the first
+// step after a pause took 20 times as long. A worker may go anywhere but where the caller runs.
+BOOST_AUTO_TEST_CASE(workers_leave_the_caller_its_processor) {
+  cpu_set_t usable;
+  BOOST_REQUIRE(sched_getaffinity(0, sizeof usable, &usable) == 0);
+  struct Seen {
+    int caller = -1, after = -1;
+    cpu_set_t worker;
+  } seen;
+  linnet_op_def def{};
+  def.size = sizeof def;
+  def.name = "select_rows";
+  def.min_version = def.max_version = 1;
+  def.context = &seen;
+  def.plan = [](void*, linnet_op_plan* p) {
+    p->output_widths[0] = p->node->inputs[0]->width;
+    return LINNET_OK;
+  };
+  def.eval = [](const linnet_op_eval* e) {
+    auto* s = static_cast<Seen*>(e->op_context);
+    s->caller = sched_getcpu();
+    e->host->parallel(
+        e,
+        [](void* argument, const linnet_thread* thread) {
+          if (thread->index == 1) sched_getaffinity(0, sizeof(cpu_set_t), &static_cast<Seen*>(argument)->worker);
+        },
+        s);
+    s->after = sched_getcpu();
+    std::memset(e->outputs[0].data, 0, e->outputs[0].rows * e->outputs[0].stride * sizeof(float));
+    return LINNET_OK;
+  };
+  const Registry registry = registry_for(nullptr);
+  linnet_error error{};
+  BOOST_REQUIRE_EQUAL(linnet_registry_add(registry.get(), &def, 1, &error), LINNET_OK);
+  Model model = need(Model::open(convert_golden("llama-gqa-6over2"), {.registry = registry.get()}));
+  Runner runner = need(Runner::create(model, {.threads = 2}));
+  Session session = need(Session::create(runner));
+  int stayed = 0;
+  for (int i = 0; i < 100 && !stayed; ++i) {
+    need(session.prefill(std::vector<int32_t>{1}));
+    stayed += seen.caller == seen.after;
+  }
+  BOOST_REQUIRE(stayed);
+  // With one processor there is nothing to leave.
+  BOOST_TEST((!CPU_ISSET(seen.caller, &seen.worker)) == (CPU_COUNT(&usable) > 1));
+  BOOST_TEST(CPU_COUNT(&seen.worker) > 0);
+}
